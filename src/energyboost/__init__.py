@@ -1,0 +1,32 @@
+"""One model of a whole table: boosted trees on its joint density (NRGBoost)."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from energyboost.density import TableDensity
+    from energyboost.errors import DataError, ModelFileError, ParameterError
+    from energyboost.estimators import NRGBoost
+
+__version__ = "0.1.0"
+
+# Loaded when first used: scikit-learn alone takes most of a second.
+_HOME = {
+    "DataError": "energyboost.errors",
+    "ModelFileError": "energyboost.errors",
+    "NRGBoost": "energyboost.estimators",
+    "ParameterError": "energyboost.errors",
+    "TableDensity": "energyboost.density",
+}
+
+__all__ = ["DataError", "ModelFileError", "NRGBoost", "ParameterError", "TableDensity"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOME[name]), name)
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]

@@ -1,0 +1,223 @@
+"""The density of a table: a schema and an energy, and the questions that can be asked of them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from numbers import Integral
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from energyboost.errors import DataError, ParameterError
+from energyboost.model.energy import Codes, Energy, Floats
+from energyboost.sampling.gibbs import sweep
+from energyboost.tables import (
+    Categories,
+    OrderedLevels,
+    QuantileBins,
+    Schema,
+    decode,
+    encode,
+    encode_query,
+    levels,
+    numbers_to_values,
+)
+
+Start = Literal["pool", "baseline"]
+RandomState = int | np.random.Generator | np.random.RandomState | None
+
+SWEEPS = {"pool": 10, "baseline": 100}
+"""Sweeps by default, per start: pool rows are model rows already; the baseline is where the paper starts."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TableDensity:
+    """A fitted density over the rows of a table.
+
+    Parameters
+    ----------
+    schema : Schema
+        How cells become codes.
+    energy : Energy
+        The unnormalised log-probability of a row of codes.
+    pool : array of shape (n_pool, n_columns)
+        Model rows that training ended with; where sampling starts from.
+    chains : array of shape (n_chains, n_columns)
+        The last states of the chains that renewed the pool.
+    """
+
+    schema: Schema
+    energy: Energy
+    pool: Codes
+    chains: Codes
+
+    def sample(
+        self,
+        n: int = 1,
+        *,
+        n_sweeps: int | None = None,
+        start: Start = "pool",
+        temperature: float = 1.0,
+        n_trees: int | None = None,
+        random_state: RandomState = None,
+        n_jobs: int = 1,
+    ) -> Any:
+        """Draw new rows: a frame of the training table's kind and dtypes.
+
+        Parameters
+        ----------
+        n : int
+            Number of rows.
+        n_sweeps : int, optional
+            Gibbs sweeps that each row goes through; 10 from the pool and 100 from the baseline unless told.
+        start : {"pool", "baseline"}
+            Where each row's chain starts: at a row of the pool that training ended with, or at a row of the
+            baseline f0, as in the paper.
+        temperature : float
+            Above 1 flattens the density, below 1 sharpens it.
+        n_trees : int, optional
+            Use only the first trees.
+        random_state : int, Generator, RandomState or None
+            Same seed, same rows.
+        n_jobs : int
+            Threads; the rows do not depend on it.
+
+        Notes
+        -----
+        Every row ends a Gibbs chain of its own. From the pool, chains start at rows drawn without replacement; where
+        more rows are asked for than the pool holds, several chains start at the same row and part in their sweeps.
+        """
+        n = check_integer("n", n, 0)
+        n_trees = self._check_trees(n_trees)
+        if start not in SWEEPS:
+            raise ParameterError(f"start is 'pool' or 'baseline'; got {start!r}")
+        n_sweeps = SWEEPS[start] if n_sweeps is None else check_integer("n_sweeps", n_sweeps, 1)
+        if not (isinstance(temperature, int | float) and 0 < temperature < float("inf")):
+            raise ParameterError(f"temperature is a number above 0; got {temperature!r}")
+        for_starts, for_sweeps, for_cells = seed_sequence(random_state).spawn(3)
+        rng = np.random.default_rng(for_starts)
+        if start == "baseline" or not len(self.pool):
+            codes = self.energy.baseline.sample(n, rng, self.schema.domain.code_dtype)
+        else:
+            codes = self.pool[_spread(n, len(self.pool), rng)]
+        sweep(self.energy, codes, n_sweeps, for_sweeps, n_trees=n_trees, temperature=temperature, n_jobs=n_jobs)
+        return decode(self.schema, codes, np.random.default_rng(for_cells))
+
+    def predict(self, X: Any, target: Any, *, n_trees: int | None = None, n_jobs: int = 1) -> npt.NDArray[Any]:
+        """The best single guess of a column given the others: the mean of a number, the likeliest level of a label.
+
+        The column need not be in ``X``; if it is, it is not read.
+        """
+        stage = self._check_trees(n_trees)
+        return next(self.staged_predict(X, target, stages=[stage], n_jobs=n_jobs))
+
+    def staged_predict(
+        self, X: Any, target: Any, *, stages: Sequence[int] | None = None, n_jobs: int = 1
+    ) -> Iterator[npt.NDArray[Any]]:
+        """Predictions after each number of trees in ``stages`` (1, 2, ... unless told), in one pass over the trees."""
+        column = self.schema.index_of(target)
+        codec = self.schema.columns[column].codec
+        labels = isinstance(codec, Categories | OrderedLevels)
+        known = self._known(column)
+        for probability in self._staged(X, column, stages, n_jobs):
+            if labels:
+                yield levels(self.schema, column)[probability[:, known].argmax(axis=1)]
+            else:
+                share = probability[:, known]
+                yield numbers_to_values(self.schema, column, share @ codec.centres[known] / share.sum(axis=1))
+
+    def predict_proba(self, X: Any, target: Any, *, n_trees: int | None = None, n_jobs: int = 1) -> Floats:
+        """Probabilities of the levels of a column given the others, in the order of :meth:`levels`."""
+        stage = self._check_trees(n_trees)
+        return next(self.staged_predict_proba(X, target, stages=[stage], n_jobs=n_jobs))
+
+    def staged_predict_proba(
+        self, X: Any, target: Any, *, stages: Sequence[int] | None = None, n_jobs: int = 1
+    ) -> Iterator[Floats]:
+        """Probabilities after each number of trees in ``stages`` (1, 2, ... unless told), in one pass."""
+        column = self.schema.index_of(target)
+        if isinstance(self.schema.columns[column].codec, QuantileBins):
+            raise DataError(
+                f"column {target!r} is a {self.schema.columns[column].why}: it has no levels to give probabilities "
+                "of; use predict, or make it a category before fitting"
+            )
+        known = self._known(column)
+        for probability in self._staged(X, column, stages, n_jobs):
+            share = probability[:, known]
+            yield share / share.sum(axis=1, keepdims=True)
+
+    def levels(self, target: Any) -> npt.NDArray[Any]:
+        """The levels that :meth:`predict_proba` speaks of."""
+        return levels(self.schema, self.schema.index_of(target))
+
+    def score_samples(self, X: Any, *, normalize: bool = True, n_trees: int | None = None, n_jobs: int = 1) -> Floats:
+        """The log-density of each row, or its energy.
+
+        The density is per unit of every column that is binned (its own unit: metres, dollars, days) and per level of
+        every other one; a value with a bin of its own and a missing cell count as levels. ``normalize=False`` gives the
+        energy: the log-probability of the row's codes up to a constant of the model.
+        """
+        n_trees = self._check_trees(n_trees)
+        codes = encode(self.schema, X)
+        energy = self.energy.score(codes, n_trees, n_jobs)
+        if not normalize:
+            return energy
+        widths = sum(np.log(c.codec.widths)[codes[:, j]] for j, c in enumerate(self.schema.columns))
+        return energy - self.energy.log_z[n_trees] - widths
+
+    def _staged(self, X: Any, column: int, stages: Sequence[int] | None, n_jobs: int) -> Iterator[Floats]:
+        stages = range(1, self.energy.n_trees + 1) if stages is None else [self._check_trees(stage) for stage in stages]
+        if any(later < earlier for earlier, later in pairwise(stages)):
+            raise ParameterError(f"stages are numbers of trees that never fall; got {list(stages)}")
+        return self.energy.staged_conditional(self._query(X, column), column, stages, n_jobs)
+
+    def _query(self, X: Any, column: int) -> Codes:
+        """Codes of a query in which one column is asked for."""
+        query = encode_query(self.schema, X, absent=[self.schema.names[column]])
+        for j, described in enumerate(self.schema.columns):
+            if j != column and described.codec.missing_code is None and query.missing[:, j].any():
+                row = int(query.missing[:, j].argmax())
+                raise DataError(
+                    f"column {described.name!r}, row {row}: the cell is missing, but no training row lacked it; "
+                    "fill it in, or fit on a table with gaps in this column"
+                )
+        return query.codes
+
+    def _known(self, column: int) -> npt.NDArray[np.bool_]:
+        """Which codes of a column stand for a value, not for missing."""
+        codec = self.schema.columns[column].codec
+        known: npt.NDArray[np.bool_] = np.arange(codec.n_codes) != codec.missing_code
+        if not known.any():
+            raise DataError(
+                f"column {self.schema.names[column]!r} was missing in every training row: nothing to predict"
+            )
+        return known
+
+    def _check_trees(self, n_trees: int | None) -> int:
+        return self.energy.n_trees if n_trees is None else check_integer("n_trees", n_trees, 0, self.energy.n_trees)
+
+
+def check_integer(name: str, value: object, low: int, high: int | None = None) -> int:
+    """``value`` as an int, or a refusal that names the parameter."""
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        number = int(value)
+        if number >= low and (high is None or number <= high):
+            return number
+    span = f"of at least {low}" if high is None else f"from {low} to {high:,}"
+    raise ParameterError(f"{name} is a whole number {span}; got {value!r}")
+
+
+def seed_sequence(random_state: RandomState) -> np.random.SeedSequence:
+    """The root of all randomness of one call; generators are advanced, so that each call with one differs."""
+    if isinstance(random_state, np.random.Generator):
+        return np.random.SeedSequence(int(random_state.integers(2**63)))
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.SeedSequence(int(random_state.randint(2**31)))
+    return np.random.SeedSequence(None if random_state is None else check_integer("random_state", random_state, 0))
+
+
+def _spread(n: int, n_pool: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+    """``n`` pool rows in random order, each used once before any is used again."""
+    rounds = [rng.permutation(n_pool) for _ in range(-(-n // n_pool))]
+    return np.concatenate([np.empty(0, np.int64), *rounds])[:n]

@@ -1,0 +1,1 @@
+"""Training: configuration, growth of one tree, rounds of boosting."""

@@ -1,0 +1,64 @@
+"""Growing one tree of a round."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from energyboost.fitting.config import BoostingConfig
+from energyboost.kernels.arrays import Columns
+from energyboost.kernels.grow import Limits, Reference, grow
+from energyboost.model.energy import Codes
+from energyboost.model.tree import Tree, from_splits
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class GrownTree:
+    """A partition of the domain with what it holds of the data and of the model."""
+
+    tree: Tree
+    p: Floats  # share of the training rows in each leaf
+    q: Floats  # share of the model in each leaf
+    pool_leaf: npt.NDArray[np.int64]  # leaf of each pool row
+
+
+def grow_tree(
+    columns: Columns, codes: Codes, reference: Reference, config: BoostingConfig, rng: np.random.Generator
+) -> GrownTree:
+    """Grow a tree on training rows against a reference; leaf values stay zero."""
+    limits = Limits(
+        config.max_leaves,
+        float(config.max_ratio),
+        max(0, config.min_samples_leaf),
+        config.growth == "breadth_first",
+    )
+    growing, n_leaves = grow(columns, codes, reference, limits, _draw_columns(columns, config, rng))
+    n_splits = n_leaves - 1
+    tree, old = from_splits(
+        columns,
+        growing.split_leaf[:n_splits],
+        growing.column[:n_splits],
+        growing.threshold[:n_splits],
+        growing.mask[:n_splits],
+    )
+    new = np.empty(n_leaves, np.int64)
+    new[old] = np.arange(n_leaves)
+    pool_leaf = np.empty(len(reference.codes), np.int64)
+    first, last = growing.pool_segment[:n_leaves].T
+    by_leaf = np.argsort(first, kind="stable")
+    by_leaf = by_leaf[(last - first)[by_leaf] > 0]
+    pool_leaf[growing.pool_rows] = np.repeat(new[by_leaf], (last - first)[by_leaf])
+    p, q = growing.count[old].astype(float), growing.reference[old]
+    return GrownTree(tree, p / len(codes), q / q.sum(), pool_leaf)
+
+
+def _draw_columns(columns: Columns, config: BoostingConfig, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
+    """For every leaf that will be looked at, the columns its split may use."""
+    n_columns = len(columns.size)
+    n_drawn = max(1, round(config.feature_fraction * n_columns))
+    if n_drawn == n_columns:
+        return np.empty((0, n_columns), np.bool_)
+    rank = rng.random((2 * config.max_leaves, n_columns), dtype=np.float32).argsort(axis=1).argsort(axis=1)
+    return rank < n_drawn

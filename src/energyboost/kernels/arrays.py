@@ -1,0 +1,61 @@
+"""The arrays that kernels share. Every kernel, file and worker reads the same ones."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+LANES = 16
+"""Codes of a column are laid out in runs padded to a multiple of this, so that loops over them vectorise."""
+
+IMPOSSIBLE = np.float32(-1e30)
+"""The energy of a code that cannot occur (a finite stand-in for minus infinity)."""
+
+
+class Columns(NamedTuple):
+    """The codes of all columns laid end to end: code k of column j stands at ``start[j] + k``."""
+
+    size: np.ndarray  # int64 (n_columns,): number of codes
+    ordered: np.ndarray  # bool (n_columns,)
+    start: np.ndarray  # int64 (n_columns + 1,): multiples of LANES
+
+
+class Trees(NamedTuple):
+    """Finished trees, one behind the other.
+
+    Node n of tree t stands at ``node_start[t] + n``; the root is node 0, parents stand before children, and a
+    negative child ~k is leaf k of the same tree. A code goes left where it is below the threshold or, for an
+    unordered column, where its bit in the mask is set. Leaves are numbered from left to right.
+    """
+
+    node_start: np.ndarray  # int64 (n_trees + 1,)
+    leaf_start: np.ndarray  # int64 (n_trees + 1,)
+    column: np.ndarray  # int32 (n_nodes,)
+    threshold: np.ndarray  # int32 (n_nodes,)
+    left: np.ndarray  # int32 (n_nodes,)
+    right: np.ndarray  # int32 (n_nodes,)
+    mask_start: np.ndarray  # int64 (n_nodes,): first word of the node's mask, -1 where the column is ordered
+    mask_bits: np.ndarray  # uint64 (n_words,)
+    leaf_value: np.ndarray  # float64 (n_leaves,)
+
+
+class LeafSets(NamedTuple):
+    """Trees as sets of leaves, for slices: the leaves that each code admits.
+
+    A *slot* is a bit of a tree's ``width`` words: a leaf or, in trees too large for that, a block of up to 64
+    leaves. Row ``tree_row[t] + step[start[j] + k, t]`` of ``words`` holds the slots of tree t that column j admits
+    at code k. The leaves reachable along column i are the AND over all other columns. Slots run from left to right,
+    so that along an ordered column the reachable leaves stand in the order of their codes.
+    """
+
+    words: np.ndarray  # uint64 (n_rows, width)
+    tree_row: np.ndarray  # uint32 (n_trees,)
+    step: np.ndarray  # uint16 (n_codes, n_trees)
+    value: np.ndarray  # float32 (n_leaf_slots,)
+    lower: np.ndarray  # uint (n_leaf_slots, n_columns): first code, or a place to drop it where that is 0
+    levels: np.ndarray  # uint16, per unordered column (n_leaf_slots, groups of LANES levels)
+    levels_start: np.ndarray  # int64 (n_columns,)
+    block: np.ndarray  # uint32 (n_slots,): the block of a slot; empty where slots are leaves
+    block_leaves: np.ndarray  # uint64 (n_blocks,): the bits in use
+    block_low: np.ndarray  # code dtype (n_columns, n_blocks, 64): first code of each leaf of a block
+    block_high: np.ndarray  # code dtype (n_columns, n_blocks, 64): last code
+    block_levels: np.ndarray  # uint64 (n_codes, n_blocks): leaves that a level admits; unordered columns only

@@ -1,0 +1,1 @@
+"""The model itself: trees, their ensembles, and the finite space they are a density on."""

@@ -1,0 +1,101 @@
+"""The energy f = f0 + sum of trees: what a fitted model is, on codes."""
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from energyboost.kernels.arrays import LANES, Columns
+from energyboost.kernels.slices import slices
+from energyboost.kernels.walk import energies
+from energyboost.model.baseline import Baseline
+from energyboost.model.domain import Domain
+from energyboost.model.leafindex import LeafIndex
+from energyboost.model.tree import Tree, join
+from energyboost.parallel import map_blocks, row_blocks
+
+Codes = npt.NDArray[np.unsignedinteger]
+Floats = npt.NDArray[np.float64]
+
+ROWS_AT_ONCE = 512
+
+
+def columns_of(domain: Domain) -> Columns:
+    """Lay the codes of a domain's columns end to end, each padded to a multiple of ``LANES``."""
+    size = np.asarray(domain.sizes, np.int64)
+    padded = -(-size // LANES) * LANES
+    return Columns(size, np.asarray(domain.ordered, bool), np.concatenate([[0], np.cumsum(padded)]).astype(np.int64))
+
+
+class Energy:
+    """f(x) = f0(x) + sum of trees [eq:ebm], with log Z after every round.
+
+    It grows by :meth:`add` while a model is trained and is only read afterwards.
+    """
+
+    def __init__(self, domain: Domain, baseline: Baseline, max_trees: int, max_leaves: int) -> None:
+        self.domain = domain
+        self.columns = baseline.columns
+        self.baseline = baseline
+        self.base = baseline.energy.astype(np.float32)
+        self.trees: list[Tree] = []
+        self.log_z = [0.0]  # of the first 0, 1, ... trees; f0 is normalised
+        self.index = LeafIndex(self.columns, max_trees, max_leaves, domain.code_dtype)
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees."""
+        return len(self.trees)
+
+    def add(self, tree: Tree, log_z_step: float) -> None:
+        """Append a tree (its values already scaled) that changes log Z by ``log_z_step``."""
+        self.trees.append(tree)
+        self.index.add(tree)
+        self.log_z.append(self.log_z[-1] + log_z_step)
+
+    def score(self, codes: Codes, n_trees: int | None = None, n_jobs: int = 1) -> Floats:
+        """The energy of each row: its unnormalised log-probability."""
+        n_trees = self.n_trees if n_trees is None else n_trees
+        trees, base = join(self.trees[:n_trees]), self.baseline.energy
+        out = np.empty(len(codes))
+
+        def run(rows: slice) -> None:
+            part = base[self.columns.start[:-1] + codes[rows].astype(np.int64)].sum(axis=1)
+            energies(trees, 0, n_trees, codes[rows], part)
+            out[rows] = part
+
+        map_blocks(run, row_blocks(len(codes), 4096), n_jobs)
+        return out
+
+    def conditional(self, codes: Codes, column: int, n_trees: int | None = None, n_jobs: int = 1) -> Floats:
+        """Probabilities of every code of ``column`` given the other cells of each row [eq:inference]."""
+        stage = self.n_trees if n_trees is None else n_trees
+        return next(self.staged_conditional(codes, column, [stage], n_jobs))
+
+    def staged_conditional(self, codes: Codes, column: int, stages: Sequence[int], n_jobs: int = 1) -> Iterator[Floats]:
+        """The conditional after each number of trees in ``stages`` (rising), in one pass over the trees."""
+        kernel = slices(self.index.width)
+        width = int(self.columns.start[column + 1] - self.columns.start[column])
+        size = int(self.columns.size[column])
+        base = self.baseline.energy[self.columns.start[column] :][:size]
+        energy = np.zeros((len(codes), width + LANES), np.float32)
+        probability = np.empty((len(codes), size))
+        blocks = row_blocks(len(codes), ROWS_AT_ONCE)
+        done = 0
+        for stage in stages:
+            first, done = done, stage
+
+            def run(rows: slice, first: int = first, last: int = stage) -> None:
+                if last > first:
+                    kernel(self.columns, self.index.arrays, first, last, codes[rows], column, energy[rows])
+                slope = energy[rows, :size].astype(np.float64)
+                if self.columns.ordered[column]:
+                    np.cumsum(slope, axis=1, out=slope)
+                slope += base
+                slope -= slope.max(axis=1, keepdims=True)
+                np.exp(slope, out=slope)
+                slope /= slope.sum(axis=1, keepdims=True)
+                probability[rows] = slope
+
+            map_blocks(run, blocks, n_jobs)
+            yield probability.copy()

@@ -1,0 +1,64 @@
+"""Gibbs sweeps over many chains, in threads."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from energyboost.kernels.slices import sweeps
+from energyboost.model.energy import Codes, Energy
+from energyboost.parallel import map_blocks, row_blocks
+
+UNIFORMS_AT_ONCE = 1 << 20  # per block of chains: sweeps are cut so that the uniforms stay in cache
+
+
+def sweep(
+    energy: Energy,
+    codes: Codes,
+    n_sweeps: int,
+    seed: np.random.SeedSequence,
+    *,
+    n_kept: int = 0,
+    n_trees: int | None = None,
+    temperature: float = 1.0,
+    block_size: int = 64,
+    n_jobs: int = 1,
+) -> Codes:
+    """Move every row of ``codes`` (in place) by ``n_sweeps`` single-site sweeps of the model at a temperature.
+
+    Returns the last ``n_kept`` states of each chain, shape (n_chains, n_kept, n_columns). Every block of
+    ``block_size`` chains has a stream of random numbers of its own, so results do not depend on ``n_jobs``.
+    """
+    n_chains, n_columns = codes.shape
+    n_trees = energy.n_trees if n_trees is None else n_trees
+    kept = np.empty((n_chains, n_kept, n_columns), codes.dtype)
+    kernel = sweeps(energy.index.width)
+    sets, base = energy.index.arrays, energy.base
+    free = np.arange(n_columns)
+    blocks = row_blocks(n_chains, block_size)
+
+    def run(block: tuple[slice, np.random.SeedSequence]) -> None:
+        rows, stream = block
+        rng = np.random.default_rng(stream)
+        for first, last in _stretches(n_sweeps, n_sweeps - n_kept, len(codes[rows]) * n_columns):
+            uniforms = rng.random((len(codes[rows]), last - first, n_columns), dtype=np.float32)
+            start = max(first - (n_sweeps - n_kept), 0)
+            out = kept[rows, start : start + (last - first if first >= n_sweeps - n_kept else 0)]
+            part = np.empty(out.shape, codes.dtype)
+            kernel(
+                energy.columns, sets, n_trees, base, np.float32(1 / temperature), free, codes[rows], uniforms, part
+            )  # fmt: skip
+            out[:] = part
+
+    map_blocks(run, list(zip(blocks, seed.spawn(len(blocks)), strict=True)), n_jobs)
+    return kept
+
+
+def _stretches(n_sweeps: int, first_kept: int, numbers_per_sweep: int) -> Iterator[tuple[int, int]]:
+    """Cut sweeps into stretches that are kept wholly or not at all and need few uniforms each."""
+    longest = max(1, UNIFORMS_AT_ONCE // max(1, numbers_per_sweep))
+    first = 0
+    while first < n_sweeps:
+        end = first_kept if first < first_kept else n_sweeps
+        last = min(first + longest, end)
+        yield first, last
+        first = last

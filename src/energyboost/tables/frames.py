@@ -1,0 +1,375 @@
+"""The border to the frame libraries: columns in as plain cells, plain cells out as columns."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import narwhals as nw
+import numpy as np
+
+from energyboost.errors import DataError
+from energyboost.tables.codecs import Array, Cells, Label, Stored
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Name = str | int
+Kind = Literal["boolean", "string", "category", "number", "date", "datetime", "duration"]
+LABELS, TIMES = ("boolean", "string", "category"), ("date", "datetime", "duration")
+FRAMES = ("pandas", "polars", "pyarrow", "numpy")
+NANOSECONDS = {
+    "W": 604_800 * 10**9, "D": 86_400 * 10**9, "h": 3600 * 10**9, "m": 60 * 10**9,
+    "s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1,
+}  # fmt: skip
+_NAT = {"M": np.datetime64("NaT"), "m": np.timedelta64("NaT")}
+_REMEDY = "turn it into numbers, strings, booleans or dates, or drop it"
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnType(Stored):
+    """What a column was before it became codes: enough to write it back.
+
+    Parameters
+    ----------
+    kind : str
+        What energyboost takes it for, whatever the library calls it.
+    native : str
+        The dtype in the words of the frame library.
+    unit, zone : str, optional
+        The unit and time zone of dates and durations.
+    categories : tuple, optional
+        The declared categories, in order; None when there is no declaration.
+    categories_type : str, optional
+        The pandas dtype of the categories.
+    ordered : bool
+        Whether the categories are declared to be ordered.
+    null : str
+        What stands for a missing cell among Python objects: ``"None"``, ``"nan"`` or ``"NA"``.
+    """
+
+    kind: Kind
+    native: str
+    unit: str | None = None
+    zone: str | None = None
+    categories: tuple[Label, ...] | None = None
+    categories_type: str | None = None
+    ordered: bool = False
+    null: str = "None"
+
+    def __post_init__(self) -> None:
+        if self.kind not in LABELS + TIMES + ("number",) or not isinstance(self.native, str):
+            raise ValueError(f"no column has kind {self.kind!r} and dtype {self.native!r}")
+        if (self.unit in NANOSECONDS) != (self.kind in TIMES):
+            raise ValueError(f"no {self.kind} has unit {self.unit!r}")
+
+    def __str__(self) -> str:
+        return self.native
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """A frame of any library, seen as named columns."""
+
+    kind: str
+    names: tuple[Name, ...]
+    names_type: str
+    n_rows: int
+    column: Callable[[int], Any]
+
+    def read(self, i: int, name: Name | None = None) -> tuple[ColumnType, Cells]:
+        """Return the type and the cells of column i."""
+        return read(self.names[i] if name is None else name, self.column(i))
+
+
+def open_table(frame: Any) -> Table:
+    """Look at a frame as a `Table`, or refuse it."""
+    if isinstance(frame, np.ndarray):
+        if frame.ndim != 2:
+            raise DataError(
+                f"a table has two dimensions, this array has {frame.ndim}: reshape it to (n_rows, n_columns)"
+            )
+        positions = tuple(f"x{j}" for j in range(frame.shape[1]))
+        return Table("numpy", positions, "", len(frame), lambda i: frame[:, i])
+    try:
+        narwhal: nw.DataFrame[Any] = nw.from_native(frame, eager_only=True)
+    except nw.exceptions.DuplicateError as error:
+        names = Counter(getattr(frame, "column_names", frame.columns))
+        twice = ", ".join(repr(name) for name, count in names.items() if count > 1)
+        raise DataError(f"column {twice} appears more than once: rename or drop all but one") from error
+    except TypeError as error:
+        lazy = ": collect() it first" if hasattr(frame, "collect") else ""
+        raise DataError(
+            f"a table is a pandas, polars or pyarrow frame or a 2-D numpy array, "
+            f"not {type(frame).__module__}.{type(frame).__qualname__}{lazy}"
+        ) from error
+    kind = narwhal.implementation.name.lower()
+    if kind not in FRAMES:
+        raise DataError(f"{kind} frames are not supported: convert to pandas, polars or pyarrow")
+    for name in narwhal.columns:
+        if not isinstance(name, str | int | np.integer):
+            raise DataError(f"columns are named by strings or whole numbers, not by {name!r}: rename them")
+    pythonic = tuple(n if isinstance(n, str) else int(n) for n in narwhal.columns)
+    names_type = str(frame.columns.dtype) if kind == "pandas" else ""
+    return Table(kind, pythonic, names_type, len(narwhal), lambda i: narwhal[:, i])
+
+
+def read(name: Name, column: Any) -> tuple[ColumnType, Cells]:
+    """Return the type and the cells of one column, a narwhals series or a 1-D array."""
+    if isinstance(column, np.ndarray):
+        return _read_array(name, column)
+    dtype, native = column.dtype, _native_name(column)
+    if native == "object":
+        return _read_objects(name, column.to_list(), native)
+    missing = column.is_null().to_numpy()
+    if dtype.is_integer() or dtype.is_float():
+        if dtype in (nw.Int128, nw.UInt128):
+            raise DataError(f"column {name!r} has dtype {native}: cast it to Int64 or Float64")
+        return ColumnType("number", native), _numbers(name, column.fill_null(0).to_numpy(), missing)
+    if dtype in (nw.Date, nw.Datetime, nw.Duration):
+        return _read_times(column, native)
+    if dtype in (nw.Categorical, nw.Enum):
+        return _read_category(name, column, native, missing)
+    null = dtype == nw.Unknown and not column.implementation.is_pandas() and missing.all()
+    if dtype == nw.Boolean or dtype == nw.String or null:
+        kind: Kind = "boolean" if dtype == nw.Boolean else "string"
+        return ColumnType(kind, native), Cells(_objects(column.to_list()), missing)
+    if dtype == nw.Decimal:
+        raise DataError(f"column {name!r} has dtype {native}: cast it to float")
+    raise DataError(f"column {name!r} has dtype {native}, which is not supported: {_REMEDY}")
+
+
+def _read_array(name: Name, array: Array) -> tuple[ColumnType, Cells]:
+    native, kind = str(array.dtype), array.dtype.kind
+    none = np.zeros(len(array), dtype=bool)
+    if kind in "iuf":
+        return ColumnType("number", native), _numbers(name, array, none)
+    if kind in "bU":
+        return ColumnType("boolean" if kind == "b" else "string", native), Cells(array.astype(object), none)
+    if kind in "mM":
+        unit, count = np.datetime_data(array.dtype)
+        if unit not in NANOSECONDS or count != 1:
+            raise DataError(f"column {name!r} has dtype {native}: cast it to {kind}8[s]")
+        return ColumnType("datetime" if kind == "M" else "duration", native, unit=unit), _times(array)
+    if kind == "O":
+        return _read_objects(name, array.tolist(), native)
+    raise DataError(f"column {name!r} has dtype {native}, which is not supported: {_REMEDY}")
+
+
+def _read_objects(name: Name, values: list[Any], native: str) -> tuple[ColumnType, Cells]:
+    """Read Python objects: all strings, all booleans or all numbers, with or without gaps."""
+    types = list(map(type, values))
+    number = {found: i for i, found in enumerate(dict.fromkeys(types))}
+    tags = np.fromiter(map(number.__getitem__, types), np.int64, len(types))
+    array = _objects(values)
+    missing, null = np.zeros(len(values), dtype=bool), "None"
+    families: dict[str, int] = {}  # the first row of each
+    for found, tag in number.items():
+        rows = np.flatnonzero(tags == tag)
+        if issubclass(found, float | np.floating):
+            nan = np.isnan(array[rows].astype(np.float64))
+            missing[rows[nan]] = True
+            null, rows = "nan" if nan.any() else null, rows[~nan]
+        elif found.__name__ in ("NoneType", "NAType", "NaTType"):
+            missing[rows] = True
+            null, rows = "NA" if found.__name__ == "NAType" else null, rows[:0]
+        if len(rows):
+            families.setdefault(_family(found), int(rows[0]))
+    if len(families) > 1:
+        found_at = " and ".join(f"{family} (row {row})" for family, row in families.items())
+        raise DataError(f"column {name!r} mixes {found_at}: make it one of them, or drop it")
+    family, row = next(iter(families.items()), ("string", 0))
+    if family == "number":
+        return ColumnType("number", native, null=null), _object_numbers(name, array, missing)
+    if family not in ("boolean", "string"):
+        remedy = "convert it with pandas.to_datetime or pandas.to_timedelta" if "date" in family else _REMEDY
+        raise DataError(f"column {name!r} holds objects of type {family} (row {row}): {remedy}")
+    return ColumnType(family, native, null=null), Cells(array, missing)  # type: ignore[arg-type]
+
+
+def _family(found: type) -> str:
+    if issubclass(found, bool | np.bool_):
+        return "boolean"
+    if issubclass(found, int | float | np.integer | np.floating):
+        return "number"
+    return "string" if issubclass(found, str) else f"{found.__module__}.{found.__qualname__}"
+
+
+def _object_numbers(name: Name, array: Array, missing: Array) -> Cells:
+    filled = np.where(missing, 0, array).tolist()
+    try:
+        numbers = np.array(filled)
+    except OverflowError as error:
+        raise DataError(f"column {name!r} holds numbers too large for 64 bits: cast it to float") from error
+    if numbers.dtype.kind not in "iuf":
+        raise DataError(f"column {name!r} holds numbers too large for 64 bits: cast it to float")
+    return _numbers(name, numbers, missing)
+
+
+def _objects(values: list[Any]) -> Array:
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def _numbers(name: Name, values: Array, missing: Array) -> Cells:
+    """Make whole numbers int64, take NaN for missing, and refuse the infinite."""
+    if values.dtype.kind == "u" and len(values) and values.max() > np.iinfo(np.int64).max:
+        raise DataError(
+            f"column {name!r} has {values.max()} in row {int(values.argmax())}, beyond 2**63 - 1: "
+            "cast it to float64, or drop it if it is an id"
+        )
+    if values.dtype.kind in "iu":
+        return Cells(values.astype(np.int64, copy=False), missing)
+    if values.dtype.name not in ("float16", "float32", "float64"):
+        raise DataError(f"column {name!r} has dtype {values.dtype}: cast it to float64")
+    if not np.isfinite(values).all():
+        missing = missing | np.isnan(values)
+        values = np.where(missing, np.zeros(1, values.dtype), values)
+        infinite = np.flatnonzero(np.isinf(values))
+        if len(infinite):
+            raise DataError(
+                f"column {name!r} is infinite in row {infinite[0]}: replace it by a number, or NaN (missing)"
+            )
+    return Cells(values, missing)
+
+
+def _times(array: Array) -> Cells:
+    missing = np.isnat(array)
+    return Cells(np.where(missing, 0, array.astype(array.dtype).view(np.int64)), missing)
+
+
+def _read_times(column: "nw.Series[Any]", native: str) -> tuple[ColumnType, Cells]:
+    dtype = column.dtype
+    kind: Kind = "date" if dtype == nw.Date else "duration" if dtype == nw.Duration else "datetime"
+    unit, zone = getattr(dtype, "time_unit", "D"), getattr(dtype, "time_zone", None)
+    if zone is not None:
+        column = column.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+    if kind == "date":
+        column = column.cast(nw.Datetime("us"))
+    array = column.to_numpy()
+    letter = "m" if kind == "duration" else "M"
+    if array.dtype == object:  # a pandas Arrow column with gaps
+        exact = f"{letter}8[{'us' if kind == 'date' else unit}]"
+        array = column.to_native().to_numpy(dtype=exact, na_value=_NAT[letter])
+    return ColumnType(kind, native, unit=unit, zone=zone), _times(array.astype(f"{letter}8[{unit}]"))
+
+
+def _read_category(
+    name: Name, column: "nw.Series[Any]", native: str, missing: Array
+) -> tuple[ColumnType, Cells]:
+    declared, categories_type, ordered = None, None, False
+    series = column.to_native()
+    if native == "category":
+        declared, ordered = tuple(series.cat.categories.tolist()), bool(series.cat.ordered)
+        categories_type = _pandas_name(series.cat.categories.dtype)
+    elif isinstance(column.dtype, nw.Enum):
+        declared = tuple(column.dtype.categories)
+    for label in declared or ():
+        if not isinstance(label, Label):
+            raise DataError(
+                f"column {name!r} has categories of type {type(label).__name__} ({label!r}): "
+                "make them strings, df[name].cat.rename_categories(str)"
+            )
+    kind = ColumnType(
+        "category", native, categories=declared, categories_type=categories_type, ordered=ordered
+    )
+    return kind, Cells(_objects(column.to_list()), missing)
+
+
+def _native_name(column: "nw.Series[Any]") -> str:
+    series = column.to_native()
+    return _pandas_name(series.dtype) if column.implementation.is_pandas() else type(column.dtype).__name__
+
+
+def _pandas_name(dtype: Any) -> str:
+    """Name a pandas dtype so that `pandas_dtype` finds it again: str() drops the storage of strings."""
+    kind = type(dtype).__name__
+    if kind == "ArrowDtype":
+        return f"ArrowDtype({dtype.pyarrow_dtype})"
+    if kind == "StringDtype":
+        return "str" if dtype.na_value is np.nan else f"string[{dtype.storage}]"
+    return str(dtype)
+
+
+def pandas_dtype(name: str) -> Any:
+    """Return the pandas dtype that `_pandas_name` named."""
+    import pandas as pd
+
+    if name == "ArrowDtype(string)":  # the one that pandas' own parser refuses
+        import pyarrow as pa
+
+        return pd.ArrowDtype(pa.string())
+    if name.startswith("ArrowDtype("):
+        return pd.ArrowDtype.construct_from_string(f"{name[11:-1]}[pyarrow]")
+    return pd.api.types.pandas_dtype(name)
+
+
+def plain(column_type: ColumnType, cells: Cells) -> Array:
+    """Return cells as one numpy array: labels as objects, dates as datetime64, gaps as fits the dtype."""
+    values, missing, kind = cells.values, cells.missing, column_type.kind
+    if kind in TIMES:
+        times = values.astype(f"{'m' if kind == 'duration' else 'M'}8[{column_type.unit}]")
+        return np.where(missing, np.array("NaT", times.dtype), times) if missing.any() else times
+    if kind == "number" and column_type.native != "object":
+        if not missing.any():
+            return values
+        return np.where(missing, np.nan, values if values.dtype.kind == "f" else values.astype(np.float64))
+    if kind == "boolean" and column_type.native != "object" and not missing.any():
+        return values.astype(bool)
+    values = values.astype(object)
+    values[missing] = _null(column_type)
+    return values
+
+
+def _null(column_type: ColumnType) -> Any:
+    if column_type.null == "NA":
+        import pandas as pd
+
+        return pd.NA
+    return np.nan if column_type.null == "nan" else None
+
+
+def to_pandas(column_type: ColumnType, cells: Cells, index: Any) -> "pd.Series[Any]":
+    """Return cells as a pandas series of the column's own dtype."""
+    import pandas as pd
+
+    if column_type.kind == "category":
+        label_type = column_type.categories_type or "object"
+        categories = pd.Index(list(column_type.categories or ()), dtype=pandas_dtype(label_type))
+        dtype = pd.CategoricalDtype(categories, ordered=column_type.ordered)
+        return pd.Series(pd.Categorical(plain(column_type, cells), dtype=dtype), index=index)
+    dtype = pandas_dtype(column_type.native)
+    if column_type.kind == "number" and column_type.native != "object":
+        series = pd.Series(cells.values, index=index).astype(dtype)
+        if cells.missing.any():  # set afterwards: through NaN, large Int64 would lose digits
+            series.iloc[cells.missing] = None
+        return series
+    array = plain(column_type, cells)
+    if column_type.zone is not None:
+        return pd.Series(array, index=index).dt.tz_localize("UTC").astype(dtype)
+    if column_type.kind == "date":
+        return pd.Series(array, index=index).astype(dtype)
+    return pd.Series(array, index=index, dtype=dtype)
+
+
+def to_narwhals(column_type: ColumnType, cells: Cells, name: str, backend: Any) -> "nw.Series[Any]":
+    """Return cells as a narwhals series of the column's own dtype."""
+    make: Any = getattr(nw, column_type.native)
+    if column_type.native == "Unknown":
+        make = None  # a column of nothing but nulls
+    elif column_type.kind == "datetime":
+        make = make(column_type.unit, column_type.zone)
+    elif column_type.kind == "duration":
+        make = make(column_type.unit)
+    elif column_type.native == "Enum":
+        make = nw.Enum(list(map(str, column_type.categories or ())))
+    if column_type.kind in LABELS:
+        return nw.new_series(name, plain(column_type, cells).tolist(), make, backend=backend)
+    array = plain(column_type, cells) if column_type.kind in TIMES else cells.values
+    series = nw.new_series(name, array, make, backend=backend)
+    if cells.missing.any() and column_type.kind == "number":
+        known = nw.new_series(name, ~cells.missing, nw.Boolean, backend=backend)
+        frame = series.to_frame()
+        series = frame.select(nw.when(known).then(nw.col(name)).alias(name))[name]
+    return series

@@ -1,0 +1,347 @@
+"""NRGBoost as its user meets it."""
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+
+from energyboost import DataError, NRGBoost, ParameterError
+
+SMALL = {"n_trees": 20, "learning_rate": 0.4, "max_leaves": 16, "pool_size": 2000, "random_state": 0}
+
+
+def people(n=1500, seed=0):
+    """A table of every kind of column, with dependence to be learned and gaps."""
+    rng = np.random.default_rng(seed)
+    sex = rng.choice(["F", "M"], n)
+    height = (rng.normal(170, 7, n) + 8 * (sex == "M")).round(1)
+    grade = pd.Categorical(
+        np.array(["low", "mid", "high"])[np.clip((height - 155) // 14, 0, 2).astype(int)],
+        categories=["low", "mid", "high"],
+        ordered=True,
+    )
+    income = np.where(rng.random(n) < 0.6, 0, rng.integers(1, 5000, n))
+    weight = np.where(rng.random(n) < 0.2, np.nan, (height - 100 + rng.normal(0, 5, n)).round())
+    return pd.DataFrame(
+        {
+            "sex": sex,
+            "height": height,
+            "grade": grade,
+            "income": income,
+            "weight": weight,
+            "member": rng.random(n) < 0.3,
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def table():
+    return people()
+
+
+@pytest.fixture(scope="module")
+def model(table):
+    return NRGBoost(**SMALL).fit(table)
+
+
+def test_samples_have_the_columns_dtypes_and_values_of_the_table(model, table):
+    rows = model.sample(3000, random_state=1)
+    assert list(rows) == list(table)
+    assert rows.dtypes.equals(table.dtypes)
+    assert set(rows["sex"]) == {"F", "M"}
+    assert (rows["height"].round(1) == rows["height"]).all()
+    assert abs((rows["income"] == 0).mean() - (table["income"] == 0).mean()) < 0.05
+    assert abs(rows["weight"].isna().mean() - 0.2) < 0.05
+    assert rows["height"].between(table["height"].min(), table["height"].max()).all()
+
+
+def test_dependence_is_learned(model, table):
+    """Rows drawn from the product of the marginals, which have no such gap, would fail this."""
+    rows = model.sample(4000, random_state=2)
+    gap = rows.groupby("sex")["height"].mean()
+    assert gap["M"] - gap["F"] > 5
+    predicted = model.predict(table, "sex")
+    assert (predicted == table["sex"]).mean() > 0.65
+
+
+def test_any_column_can_be_predicted_and_need_not_be_there(model, table):
+    for column in table:
+        with_it, without = (
+            model.predict(table[:20], column),
+            model.predict(table[:20].drop(columns=column), column),
+        )
+        np.testing.assert_array_equal(with_it, without)
+    assert set(model.predict(table, "grade")) <= {"low", "mid", "high"}
+    assert np.corrcoef(model.predict(table, "height"), table["height"])[0, 1] > 0.6
+
+
+def test_probabilities_belong_to_the_levels_in_their_order(model, table):
+    probability = model.predict_proba(table, "grade")
+    assert model.levels("grade").tolist() == ["low", "mid", "high"]
+    np.testing.assert_allclose(probability.sum(axis=1), 1)
+    np.testing.assert_array_equal(model.levels("grade")[probability.argmax(axis=1)], model.predict(table, "grade"))
+    assert model.predict_proba(table, "member").shape == (len(table), 2)
+
+
+def test_a_binned_number_has_no_level_probabilities(model, table):
+    with pytest.raises(DataError, match=r"'income'.*quantile bins.*use predict"):
+        model.predict_proba(table, "income")
+
+
+def test_staged_predictions_are_the_predictions_of_fewer_trees(model, table):
+    stages = [0, 1, 7, model.n_trees_]
+    for stage, staged in zip(stages, model.staged_predict(table[:50], "height", stages=stages), strict=True):
+        np.testing.assert_allclose(staged, model.predict(table[:50], "height", n_trees=stage), rtol=1e-6)
+    every = list(model.staged_predict_proba(table[:50], "sex"))
+    assert len(every) == model.n_trees_
+    np.testing.assert_allclose(every[-1], model.predict_proba(table[:50], "sex"), atol=1e-6)
+
+
+def test_no_two_calls_and_no_two_rows_are_copies(table):
+    """Even where many more rows are drawn than the pool has, which chains then start at several times."""
+    numbers = np.random.default_rng(0).normal(size=(500, 3)) @ np.array([[1, 0.5, 0], [0, 1, 0.5], [0, 0, 1]])
+    model = NRGBoost(**{**SMALL, "pool_size": 500}).fit(numbers)
+    first, second = model.sample(2000, random_state=0), model.sample(2000, random_state=1)
+    both = np.concatenate([first, second])
+    assert len(np.unique(both, axis=0)) == len(both)
+    # not merely other values inside the same bins: the codes differ too
+    codes = np.concatenate(
+        [np.digitize(both[:, [j]], np.quantile(numbers[:, j], np.linspace(0, 1, 21))) for j in range(3)], 1
+    )
+    assert len(np.unique(codes, axis=0)) > 0.6 * min(len(both), 21**3) * 0.5
+    again = model.sample(2000, random_state=0)
+    np.testing.assert_array_equal(first, again)
+
+
+def test_rows_without_a_seed_differ_between_calls(model):
+    assert not model.sample(50).equals(model.sample(50))
+
+
+def test_a_generator_is_advanced_by_each_call(model):
+    rng = np.random.default_rng(0)
+    assert not model.sample(50, random_state=rng).equals(model.sample(50, random_state=rng))
+
+
+def test_starting_at_the_baseline_leads_to_the_same_distribution(model):
+    pool, baseline = model.sample(4000, random_state=0), model.sample(4000, start="baseline", random_state=0)
+    assert abs(pool["height"].mean() - baseline["height"].mean()) < 1.0
+    gap = baseline.groupby("sex")["height"].mean()
+    assert gap["M"] - gap["F"] > 5
+
+
+def test_a_low_temperature_draws_likelier_rows(model):
+    def typical(t):
+        return model.score_samples(
+            model.sample(500, temperature=t, n_sweeps=30, random_state=0), normalize=False
+        ).mean()
+
+    assert typical(0.5) > typical(1.0) > typical(2.0)
+
+
+def test_log_density_is_that_of_the_bins_spread_over_their_widths(model, table):
+    energy, density = model.score_samples(table, normalize=False), model.score_samples(table)
+    log_z = model.density_.energy.log_z[-1]
+    height = model.schema_.index_of("height")
+    widths = model.schema_.columns[height].codec.widths
+    assert np.isfinite(density).all()
+    same_bin = table[:1].assign(height=table["height"][0])
+    assert model.score_samples(same_bin)[0] == pytest.approx(density[0])
+    # in this table only income is cut into bins wider than a level
+    income = model.schema_.columns[model.schema_.index_of("income")].codec
+    in_bins = income.widths[income.encode(_cells(model, table, "income"))]
+    in_height = widths[model.schema_.columns[height].codec.encode(_cells(model, table, "height"))]
+    np.testing.assert_allclose(density, energy - log_z - np.log(in_bins) - np.log(in_height), rtol=1e-9)
+    assert model.score(table) == pytest.approx(density.mean())
+
+
+def _cells(model, table, name):
+    import narwhals as nw
+
+    from energyboost.tables.frames import read
+
+    return read(name, nw.from_native(table[name], series_only=True))[1]
+
+
+def test_training_raises_the_likelihood_of_rows_never_seen(model):
+    unseen = people(seed=99)
+    scores = [model.score_samples(unseen, n_trees=n).mean() for n in (0, 5, model.n_trees_)]
+    assert scores[0] < scores[1] < scores[2]
+
+
+def test_shuffled_rows_are_less_likely(model):
+    unseen = people(seed=98)
+    shuffled = unseen.assign(height=np.random.default_rng(0).permutation(unseen["height"]))
+    assert model.score(shuffled) < model.score(unseen) - 0.2
+
+
+def test_polars_in_polars_out(table):
+    frame = pl.from_pandas(table.drop(columns="grade"))
+    rows = NRGBoost(**SMALL).fit(frame).sample(40, random_state=0)
+    assert isinstance(rows, pl.DataFrame)
+    assert rows.schema == frame.schema
+
+
+def test_numpy_in_numpy_out():
+    array = np.random.default_rng(0).integers(0, 5, (300, 3)).astype(np.int16)
+    model = NRGBoost(**SMALL).fit(array)
+    rows = model.sample(40, random_state=0)
+    assert rows.dtype == np.int16
+    assert rows.shape == (40, 3)
+    assert model.predict(array[:, :2], "x2").shape == (300,)
+
+
+def test_more_than_256_levels_work():
+    """Codes of two bytes: a target of 400 classes is ordinary."""
+    rng = np.random.default_rng(0)
+    level = rng.integers(0, 400, 4000)
+    table = pd.DataFrame({"level": level.astype(str), "half": np.where(level < 200, "a", "b")})
+    model = NRGBoost(n_trees=10, max_leaves=32, pool_size=4000, random_state=0).fit(table)
+    assert model.predict_proba(table[:5], "level").shape == (5, 400)
+    assert (model.predict(table, "half") == table["half"]).mean() > 0.9
+
+
+@pytest.mark.parametrize("n_jobs", [2, 5])
+def test_threads_change_nothing(table, n_jobs):
+    one, many = NRGBoost(**SMALL, n_jobs=1).fit(table), NRGBoost(**SMALL, n_jobs=n_jobs).fit(table)
+    assert one.history_ == many.history_
+    assert one.density_.pool.tobytes() == many.density_.pool.tobytes()
+    assert one.density_.chains.tobytes() == many.density_.chains.tobytes()
+    assert one.sample(500, random_state=0).equals(many.sample(500, random_state=0))
+    assert one.score_samples(table).tobytes() == many.score_samples(table).tobytes()
+    assert one.predict(table, "height").tobytes() == many.predict(table, "height").tobytes()
+
+
+def test_independent_columns_need_no_model_beyond_the_baseline():
+    rng = np.random.default_rng(0)
+    model = NRGBoost(n_trees=3, max_leaves=2, min_samples_leaf=10**6, random_state=0).fit(rng.integers(0, 2, (50, 2)))
+    assert model.n_trees_ == 0
+    assert model.sample(10, random_state=0).shape == (10, 2)
+    assert np.exp(model.score_samples(np.array([[0, 0], [0, 1], [1, 0], [1, 1]]))).sum() == pytest.approx(1)
+
+
+def test_constant_and_all_missing_columns_come_back(table):
+    odd = table[["sex", "height"]].assign(one=1.0, none=np.nan)
+    rows = NRGBoost(**SMALL).fit(odd).sample(20, random_state=0)
+    assert (rows["one"] == 1).all()
+    assert rows["none"].isna().all()
+
+
+def test_a_fitted_model_clones_and_pickles(model, table):
+    assert not hasattr(clone(model), "density_")
+    assert pickle.loads(pickle.dumps(model)).sample(20, random_state=3).equals(model.sample(20, random_state=3))
+
+
+def test_repr_and_schema_tell_what_was_decided(model):
+    assert "n_trees=20" in repr(model)
+    assert "height" in str(model.schema_)
+    assert "one level each" in str(model.schema_)
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ("rows.csv", "table"),
+        (np.zeros(5), "2-D|two"),
+        (pd.DataFrame({"a": []}), "no rows"),
+        (pd.DataFrame({"a": [1.0], "b": [2.0]}), "1 row, all alike"),
+        (pd.DataFrame({"a": [1, 1, 1]}), "3 rows, all alike.*2 distinct rows"),
+        (pd.DataFrame({"a": [1.0, np.inf, 2.0]}), "'a'.*row 1"),
+        (pd.DataFrame([[1, 2], [3, 4]], columns=["a", "a"]), "'a'"),
+        (pd.DataFrame({"a": [1 + 2j, 3j]}), "'a'"),
+    ],
+)
+def test_a_table_that_cannot_be_learned_is_refused_with_what_and_where(bad, message):
+    with pytest.raises(DataError, match=message):
+        NRGBoost(**SMALL).fit(bad)
+
+
+def test_an_unknown_target_is_named_with_the_columns_there_are(model, table):
+    with pytest.raises(DataError, match=r"unknown column 'hight'.*'height'"):
+        model.predict(table, "hight")
+
+
+def test_a_gap_where_training_had_none_is_named(model, table):
+    gap = table[:5].copy()
+    gap.loc[3, "height"] = np.nan
+    with pytest.raises(DataError, match=r"'height', row 3"):
+        model.predict(gap, "sex")
+
+
+def test_nothing_can_be_asked_before_fitting():
+    with pytest.raises(NotFittedError):
+        NRGBoost().sample(3)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"n": -1}, "n is a whole number.*got -1"),
+        ({"n": 2.5}, "got 2.5"),
+        ({"n_sweeps": 0}, "n_sweeps is a whole number of at least 1"),
+        ({"start": "data"}, "'pool' or 'baseline'; got 'data'"),
+        ({"temperature": 0}, "temperature is a number above 0; got 0"),
+        ({"n_trees": 99}, "n_trees is a whole number from 0 to 20; got 99"),
+        ({"random_state": -3}, "random_state"),
+    ],
+)
+def test_nonsense_in_sampling_is_refused(model, arguments, message):
+    with pytest.raises(ParameterError, match=message):
+        model.sample(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("n_trees", 0),
+        ("learning_rate", 0),
+        ("learning_rate", float("nan")),
+        ("max_leaves", 1),
+        ("max_leaves", 16_385),
+        ("max_ratio", 1.0),
+        ("min_samples_leaf", -1),
+        ("feature_fraction", 0.0),
+        ("feature_fraction", 1.5),
+        ("growth", "depth"),
+        ("line_search", "yes"),
+        ("uniform_mix", -0.1),
+        ("uniform_mix", 2),
+        ("pool_size", "big"),
+        ("pool_size", 3),
+        ("refresh", 1.5),
+        ("n_chains", 0),
+        ("refill", "data"),
+        ("burn_in", -1),
+        ("max_bins", 1),
+        ("n_jobs", 0),
+        ("random_state", "seed"),
+    ],
+)
+def test_nonsense_parameters_are_refused_by_name(name, value):
+    table = np.random.default_rng(0).normal(size=(30, 2))
+    with pytest.raises(ParameterError, match=name):
+        NRGBoost(**{**SMALL, name: value}).fit(table)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"growth": "breadth_first"},
+        {"feature_fraction": 0.5},
+        {"refill": "restart"},
+        {"line_search": False},
+        {"uniform_mix": 1.0},
+        {"refresh": 0.0},
+        {"refresh": 1.0},
+        {"n_chains": 1},
+        {"min_samples_leaf": 20},
+        {"max_leaves": 4},
+    ],
+)
+def test_every_way_to_train_learns(table, changed):
+    model = NRGBoost(**{**SMALL, **changed}).fit(table)
+    unseen = people(seed=97)
+    assert model.score(unseen) > model.score_samples(unseen, n_trees=0).mean() + 0.02
