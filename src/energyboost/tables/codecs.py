@@ -164,10 +164,12 @@ class OrderedLevels(_Labels):
 
     @property
     def ordered(self) -> bool:
+        """Whether the order of the codes means something: here it does."""
         return True
 
     @property
     def missing_code(self) -> int | None:
+        """The code of a missing cell: the first, if there is one."""
         return 0 if self.missing else None
 
 

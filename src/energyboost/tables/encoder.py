@@ -229,9 +229,7 @@ def numbers_to_values(schema: Schema, j: int, numbers: Array) -> Array:
     return plain(column.type, Cells(np.rint(np.where(missing, 0, numbers)).astype(np.int64), missing))
 
 
-def _cells(
-    schema: Schema, table: Table, skipped: frozenset[int], strict: bool
-) -> Iterator[tuple[int, Column, Cells]]:
+def _cells(schema: Schema, table: Table, skipped: frozenset[int], strict: bool) -> Iterator[tuple[int, Column, Cells]]:
     """Match the table's columns to the schema's and read those that are not skipped."""
     places = _places(schema, table, skipped, strict)
     for j, i in places.items():
@@ -261,9 +259,7 @@ def _places(schema: Schema, table: Table, skipped: frozenset[int], strict: bool)
         )
     extra = [name for name in table.names if name not in schema.names]
     if strict and extra:
-        raise DataError(
-            f"the table has column {listing(extra, 10)}, which was not there in training: drop it"
-        )
+        raise DataError(f"the table has column {listing(extra, 10)}, which was not there in training: drop it")
     return {j: position[schema.names[j]] for j in wanted}
 
 
@@ -311,8 +307,7 @@ def _refuse(column: Column, codes: Array, cells: Cells, *markers: int) -> None:
     where = f"column {column.name!r}, row {row}: "
     if codes[row] == MISSING:
         raise DataError(
-            f"{where}the cell is missing, and no cell of this column was missing in training: "
-            "fill it, or drop the row"
+            f"{where}the cell is missing, and no cell of this column was missing in training: fill it, or drop the row"
         )
     known = levels(Schema((column,), "numpy"), 0)
     if len(known) == 0:

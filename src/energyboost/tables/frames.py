@@ -255,9 +255,7 @@ def _read_times(column: "nw.Series[Any]", native: str) -> tuple[ColumnType, Cell
     return ColumnType(kind, native, unit=unit, zone=zone), _times(array.astype(f"{letter}8[{unit}]"))
 
 
-def _read_category(
-    name: Name, column: "nw.Series[Any]", native: str, missing: Array
-) -> tuple[ColumnType, Cells]:
+def _read_category(name: Name, column: "nw.Series[Any]", native: str, missing: Array) -> tuple[ColumnType, Cells]:
     declared, categories_type, ordered = None, None, False
     series = column.to_native()
     if native == "category":
@@ -271,9 +269,7 @@ def _read_category(
                 f"column {name!r} has categories of type {type(label).__name__} ({label!r}): "
                 "make them strings, df[name].cat.rename_categories(str)"
             )
-    kind = ColumnType(
-        "category", native, categories=declared, categories_type=categories_type, ordered=ordered
-    )
+    kind = ColumnType("category", native, categories=declared, categories_type=categories_type, ordered=ordered)
     return kind, Cells(_objects(column.to_list()), missing)
 
 

@@ -111,13 +111,16 @@ class Levels(_Numbers):
 
     @property
     def centres(self) -> npt.NDArray[np.float64]:
+        """The mean value each code stands for; NaN for missing."""
         return self.lower
 
     @property
     def widths(self) -> npt.NDArray[np.float64]:
+        """How many units of the column each code spans; 1 for a level, an atom, and missing."""
         return np.ones(self.n_codes)
 
     def decode(self, codes: Array, uniforms: Array) -> Cells:
+        """Return a value for each code: the level, or the place in the bin that the uniform says."""
         values = np.array([0] * self.missing + list(self.values), dtype=self.dtype)
         return Cells(values[codes], is_code(codes, self.missing_code))
 
@@ -168,9 +171,7 @@ class QuantileBins(_Numbers):
         self._check()
 
     @classmethod
-    def fit(
-        cls, values: Array, max_bins: int = 255, *, missing: bool = False, weights: Array | None = None
-    ) -> Self:
+    def fit(cls, values: Array, max_bins: int = 255, *, missing: bool = False, weights: Array | None = None) -> Self:
         """Choose the bins of a column.
 
         Every value that holds at least 1 / max_bins of the weight becomes an atom. The quantile bins
@@ -214,10 +215,12 @@ class QuantileBins(_Numbers):
 
     @property
     def centres(self) -> npt.NDArray[np.float64]:
+        """The mean value each code stands for; NaN for missing."""
         return self._per_code(np.array(self.means), np.nan)
 
     @property
     def widths(self) -> npt.NDArray[np.float64]:
+        """How many units of the column each code spans; 1 for a level, an atom, and missing."""
         first, last = self._edges
         if self.scale:
             span = (_steps(first, last, self.step) + 1.0) * self.step / self.scale
@@ -227,6 +230,7 @@ class QuantileBins(_Numbers):
         return self._per_code(np.where(first == last, 1.0, span), 1.0)
 
     def decode(self, codes: Array, uniforms: Array) -> Cells:
+        """Return a value for each code: the level, or the place in the bin that the uniform says."""
         first, last = self._edges
         missing = is_code(codes, self.missing_code)
         place = np.maximum(codes.astype(np.int64) - self.missing, 0)

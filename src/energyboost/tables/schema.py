@@ -123,8 +123,7 @@ class Schema:
 
     def __str__(self) -> str:
         rows = [("column", "type", "codec", "codes", "why")] + [
-            (str(c.name), str(c.type), type(c.codec).__name__, f"{c.codec.n_codes:,}", c.why)
-            for c in self.columns
+            (str(c.name), str(c.type), type(c.codec).__name__, f"{c.codec.n_codes:,}", c.why) for c in self.columns
         ]
         wide = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
         return "\n".join(
