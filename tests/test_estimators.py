@@ -216,8 +216,9 @@ def test_threads_change_nothing(table, n_jobs):
 
 
 def test_independent_columns_need_no_model_beyond_the_baseline():
-    rng = np.random.default_rng(0)
-    model = NRGBoost(n_trees=3, max_leaves=2, min_samples_leaf=10**6, random_state=0).fit(rng.integers(0, 2, (50, 2)))
+    rows = np.random.default_rng(0).integers(0, 2, (50, 2))
+    with pytest.warns(UserWarning, match="no split was allowed"):
+        model = NRGBoost(n_trees=3, max_leaves=2, min_samples_leaf=10**6, random_state=0).fit(rows)
     assert model.n_trees_ == 0
     assert model.sample(10, random_state=0).shape == (10, 2)
     assert np.exp(model.score_samples(np.array([[0, 0], [0, 1], [1, 0], [1, 1]]))).sum() == pytest.approx(1)

@@ -1,9 +1,9 @@
 """The density of a table: a schema and an energy, and the questions that can be asked of them."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Literal
 
 import numpy as np
@@ -27,7 +27,7 @@ from energyboost.tables import (
 Start = Literal["pool", "baseline"]
 RandomState = int | np.random.Generator | np.random.RandomState | None
 
-SWEEPS = {"pool": 10, "baseline": 100}
+SWEEPS = {"pool": 5, "baseline": 100}
 """Sweeps by default, per start: pool rows are model rows already; the baseline is where the paper starts."""
 
 
@@ -70,7 +70,7 @@ class TableDensity:
         n : int
             Number of rows.
         n_sweeps : int, optional
-            Gibbs sweeps that each row goes through; 10 from the pool and 100 from the baseline unless told.
+            Gibbs sweeps that each row goes through; 5 from the pool and 100 from the baseline unless told.
         start : {"pool", "baseline"}
             Where each row's chain starts: at a row of the pool that training ended with, or at a row of the
             baseline f0, as in the paper.
@@ -93,7 +93,7 @@ class TableDensity:
         if start not in SWEEPS:
             raise ParameterError(f"start is 'pool' or 'baseline'; got {start!r}")
         n_sweeps = SWEEPS[start] if n_sweeps is None else check_integer("n_sweeps", n_sweeps, 1)
-        if not (isinstance(temperature, int | float) and 0 < temperature < float("inf")):
+        if isinstance(temperature, bool) or not isinstance(temperature, Real) or not 0 < float(temperature) < np.inf:
             raise ParameterError(f"temperature is a number above 0; got {temperature!r}")
         for_starts, for_sweeps, for_cells = seed_sequence(random_state).spawn(3)
         rng = np.random.default_rng(for_starts)
@@ -101,7 +101,7 @@ class TableDensity:
             codes = self.energy.baseline.sample(n, rng, self.schema.domain.code_dtype)
         else:
             codes = self.pool[_spread(n, len(self.pool), rng)]
-        sweep(self.energy, codes, n_sweeps, for_sweeps, n_trees=n_trees, temperature=temperature, n_jobs=n_jobs)
+        sweep(self.energy, codes, n_sweeps, for_sweeps, n_trees=n_trees, temperature=float(temperature), n_jobs=n_jobs)
         return decode(self.schema, codes, np.random.default_rng(for_cells))
 
     def predict(self, X: Any, target: Any, *, n_trees: int | None = None, n_jobs: int = 1) -> npt.NDArray[Any]:
@@ -120,12 +120,16 @@ class TableDensity:
         codec = self.schema.columns[column].codec
         labels = isinstance(codec, Categories | OrderedLevels)
         known = self._known(column)
-        for probability in self._staged(X, column, stages, n_jobs):
-            if labels:
-                yield levels(self.schema, column)[probability[:, known].argmax(axis=1)]
-            else:
-                share = probability[:, known]
-                yield numbers_to_values(self.schema, column, share @ codec.centres[known] / share.sum(axis=1))
+
+        def likeliest(probability: Floats) -> npt.NDArray[np.int64]:
+            return np.asarray(probability[:, known].argmax(axis=1))
+
+        def mean(probability: Floats) -> Floats:
+            share = probability[:, known]
+            return np.asarray(share @ codec.centres[known] / share.sum(axis=1))
+
+        for guess in self._staged(X, column, stages, likeliest if labels else mean, n_jobs):
+            yield levels(self.schema, column)[guess] if labels else numbers_to_values(self.schema, column, guess)
 
     def predict_proba(self, X: Any, target: Any, *, n_trees: int | None = None, n_jobs: int = 1) -> Floats:
         """Probabilities of the levels of a column given the others, in the order of :meth:`levels`."""
@@ -143,9 +147,12 @@ class TableDensity:
                 "of; use predict, or make it a category before fitting"
             )
         known = self._known(column)
-        for probability in self._staged(X, column, stages, n_jobs):
+
+        def given_known(probability: Floats) -> Floats:
             share = probability[:, known]
-            yield share / share.sum(axis=1, keepdims=True)
+            return np.asarray(share / share.sum(axis=1, keepdims=True))
+
+        yield from self._staged(X, column, stages, given_known, n_jobs)
 
     def levels(self, target: Any) -> npt.NDArray[Any]:
         """The levels that :meth:`predict_proba` speaks of."""
@@ -166,11 +173,18 @@ class TableDensity:
         widths = sum(np.log(c.codec.widths)[codes[:, j]] for j, c in enumerate(self.schema.columns))
         return energy - self.energy.log_z[n_trees] - widths
 
-    def _staged(self, X: Any, column: int, stages: Sequence[int] | None, n_jobs: int) -> Iterator[Floats]:
+    def _staged(
+        self,
+        X: Any,
+        column: int,
+        stages: Sequence[int] | None,
+        reduce: Callable[[Floats], npt.NDArray[Any]],
+        n_jobs: int,
+    ) -> Iterator[npt.NDArray[Any]]:
         stages = range(1, self.energy.n_trees + 1) if stages is None else [self._check_trees(stage) for stage in stages]
         if any(later < earlier for earlier, later in pairwise(stages)):
             raise ParameterError(f"stages are numbers of trees that never fall; got {list(stages)}")
-        return self.energy.staged_conditional(self._query(X, column), column, stages, n_jobs)
+        return self.energy.staged_conditional(self._query(X, column), column, stages, reduce, n_jobs)
 
     def _query(self, X: Any, column: int) -> Codes:
         """Codes of a query in which one column is asked for."""

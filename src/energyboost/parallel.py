@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from numbers import Integral
 from typing import TypeVar
 
 from energyboost.errors import ParameterError
@@ -13,12 +14,12 @@ Result = TypeVar("Result")
 
 def resolve_n_jobs(n_jobs: int | None) -> int:
     """Number of threads: ``None`` and -1 mean all processors this process may use, -2 all but one."""
-    if n_jobs is not None and (not isinstance(n_jobs, int) or n_jobs == 0):
+    if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
         raise ParameterError(f"n_jobs is a number of threads, -1 for one per processor, or None; got {n_jobs!r}")
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if n_jobs is None:
         return available
-    return max(1, n_jobs if n_jobs > 0 else available + 1 + n_jobs)
+    return max(1, int(n_jobs) if n_jobs > 0 else available + 1 + int(n_jobs))
 
 
 def map_blocks(function: Callable[[Block], Result], blocks: Sequence[Block], n_jobs: int) -> list[Result]:

@@ -1,5 +1,6 @@
 """NRGBoost: boosted trees on the joint density of a table."""
 
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, Literal, Self
@@ -156,6 +157,12 @@ class NRGBoost(DensityMixin, BaseEstimator):
         for latest, info in tqdm(rounds, total=config.n_trees, unit="tree", disable=not self.verbose):
             state = latest
             self.history_.append(asdict(info))
+        if not self.history_:
+            warnings.warn(
+                "no split was allowed: the model is its baseline, in which columns are independent; lower "
+                "min_samples_leaf or raise max_ratio if that is not meant",
+                stacklevel=2,
+            )
         self.schema_ = schema
         self.density_ = TableDensity(schema, state.energy, state.pool.codes, state.pool.chains)
         self.n_trees_ = state.energy.n_trees

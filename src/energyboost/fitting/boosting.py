@@ -1,13 +1,13 @@
 """Rounds of boosting [alg:train], as an iterator."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from energyboost.fitting.config import BoostingConfig
-from energyboost.fitting.grow import grow_tree
-from energyboost.fitting.line_search import likelihood_gain, line_search, log_z_step
+from energyboost.fitting.grow import GrownTree, grow_tree
+from energyboost.fitting.line_search import line_search, log_z_rise, log_z_rise_after
 from energyboost.kernels.grow import Reference
 from energyboost.model.baseline import Baseline
 from energyboost.model.domain import Domain
@@ -27,8 +27,9 @@ class BoostingState:
 class RoundInfo:
     """What one round did.
 
-    ``round`` counts from 1. ``gain`` is the rise of the training log-likelihood per row, as the pool estimates it;
-    ``acceptance`` the share of pool rows that survived rejection and refresh.
+    ``round`` counts from 1. ``gain`` is the rise of the training log-likelihood per row, with log Z as estimated from
+    rows that the tree was not fitted on; ``acceptance`` is the share of pool rows that survived rejection and refresh,
+    0 in round 1, which draws the whole pool.
     """
 
     round: int
@@ -42,15 +43,7 @@ class RoundInfo:
 def start(codes: Codes, domain: Domain, config: BoostingConfig) -> BoostingState:
     """A model without trees: the baseline of the training rows, and a pool still empty."""
     baseline = Baseline.fit(columns_of(domain), codes, config.uniform_mix)
-    pool = Pool.empty(
-        codes,
-        size=config.resolve_pool_size(len(codes)),
-        refresh=config.refresh,
-        n_chains=config.n_chains,
-        burn_in=config.burn_in,
-        restart=config.refill == "restart",
-    )
-    return BoostingState(Energy(domain, baseline, config.n_trees, config.max_leaves), pool)
+    return BoostingState(Energy(domain, baseline, config.n_trees, config.max_leaves), Pool.empty(codes))
 
 
 def boost(
@@ -62,25 +55,54 @@ def boost(
     neither on ``n_jobs`` nor on where it was started from. The iteration ends early when no leaf may be split.
     """
     energy, pool = state.energy, state.pool
+    size = config.resolve_pool_size(len(codes))
     for t in range(energy.n_trees, config.n_trees):
-        for_tree, for_pool = np.random.SeedSequence([seed, t]).spawn(2)
-        reference = Reference(pool.codes, energy.baseline.probability)
-        grown = grow_tree(energy.columns, codes, reference, config, np.random.default_rng(for_tree))
+        for_tree, for_pool, for_start = np.random.SeedSequence([seed, t]).spawn(3)
+        grown = _grow(energy, pool, codes, config, for_tree)
+        if grown.tree.n_leaves == 1 and not len(pool.codes):
+            # A baseline of the very marginals of the data leaves nothing to gain from any one split. Rows of it, whose
+            # counts are not exact, do.
+            pool = Pool.first(energy, size, config.n_chains, for_start)
+            grown = _grow(energy, pool, codes, config, for_tree)
         if grown.tree.n_leaves == 1:
             return
         value = grown.p / grown.q - 1  # [eq:optimal-w]
         step = config.learning_rate * (line_search(value, grown.p, grown.q) if config.line_search else 1.0)
         tree = grown.tree.with_values(step * value)
-        energy.add(tree, log_z_step(tree.leaf_value, grown.q))
-        pool = pool.advance(energy, grown.pool_leaf, for_pool, n_jobs)
+        energy.add(tree)
+        if len(pool.codes):
+            pool = pool.advance(
+                energy,
+                grown.pool_leaf,
+                for_pool,
+                refresh=config.refresh,
+                restart_from=codes if config.refill == "restart" else None,
+                burn_in=config.burn_in,
+                n_jobs=n_jobs,
+            )
+            rise = log_z_rise_after(tree.leaf_value[tree.leaves(pool.new)])
+        else:
+            pool = Pool.first(energy, size, config.n_chains, for_pool)
+            rise = log_z_rise(tree.leaf_value, grown.q)
+        energy.log_z.append(energy.log_z[-1] + rise)
         yield (
             BoostingState(energy, pool),
             RoundInfo(
                 round=t + 1,
                 n_leaves=tree.n_leaves,
                 step=step,
-                gain=likelihood_gain(step, value, grown.p, grown.q),
+                gain=float(tree.leaf_value @ grown.p) - rise,
                 log_z=energy.log_z[-1],
                 acceptance=pool.acceptance,
             ),
         )
+
+
+def _grow(energy: Energy, pool: Pool, codes: Codes, config: BoostingConfig, seed: np.random.SeedSequence) -> GrownTree:
+    """Grow a tree; on all columns if those drawn for its root had no split to offer."""
+    reference = Reference(pool.codes, energy.baseline.probability)
+    grown = grow_tree(energy.columns, codes, reference, config, np.random.default_rng(seed))
+    if grown.tree.n_leaves == 1 and config.feature_fraction < 1:
+        every = replace(config, feature_fraction=1.0)
+        grown = grow_tree(energy.columns, codes, reference, every, np.random.default_rng(seed))
+    return grown

@@ -5,6 +5,8 @@ from math import isfinite
 from numbers import Integral, Real
 from typing import Literal
 
+import numpy as np
+
 from energyboost.errors import ParameterError
 
 Growth = Literal["best_first", "breadth_first"]
@@ -72,14 +74,18 @@ class BoostingConfig:
             ("n_chains", 1, 65_536),
             ("burn_in", 0, None),
         ):
-            _check_integer(name, getattr(self, name), low, high)
+            object.__setattr__(self, name, _integer(name, getattr(self, name), low, high))
         if self.pool_size != "auto":
-            _check_integer("pool_size", self.pool_size, 16, None, also=' or "auto"')
-        _check_real("learning_rate", self.learning_rate, 0, None, open_low=True)
-        _check_real("max_ratio", self.max_ratio, 1, None, open_low=True)
-        _check_real("feature_fraction", self.feature_fraction, 0, 1, open_low=True)
-        _check_real("uniform_mix", self.uniform_mix, 0, 1)
-        _check_real("refresh", self.refresh, 0, 1)
+            size = _integer("pool_size", self.pool_size, 16, None, also=' or "auto"')
+            object.__setattr__(self, "pool_size", size)
+        for name, least, most, open_low in (
+            ("learning_rate", 0, None, True),
+            ("max_ratio", 1, None, True),
+            ("feature_fraction", 0, 1, True),
+            ("uniform_mix", 0, 1, False),
+            ("refresh", 0, 1, False),
+        ):
+            object.__setattr__(self, name, _real(name, getattr(self, name), least, most, open_low))
         for name, choices in (
             ("growth", ("best_first", "breadth_first")),
             ("refill", ("persistent", "restart")),
@@ -87,7 +93,7 @@ class BoostingConfig:
             value = getattr(self, name)
             if value not in choices:
                 raise ParameterError(f"{name} is one of {', '.join(map(repr, choices))}; got {value!r}")
-        if not isinstance(self.line_search, bool):
+        if not isinstance(self.line_search, bool | np.bool_):
             raise ParameterError(f"line_search is True or False; got {self.line_search!r}")
 
     def resolve_pool_size(self, n_rows: int) -> int:
@@ -98,21 +104,21 @@ class BoostingConfig:
 PARAMETERS = tuple(field.name for field in fields(BoostingConfig))
 
 
-def _check_integer(name: str, value: object, low: int, high: int | None, also: str = "") -> None:
+def _integer(name: str, value: object, low: int, high: int | None, also: str = "") -> int:
     if isinstance(value, Integral) and not isinstance(value, bool):
         number = int(value)
         if number >= low and (high is None or number <= high):
-            return
+            return number
     span = f"of at least {low:,}" if high is None else f"from {low:,} to {high:,}"
     raise ParameterError(f"{name} is a whole number {span}{also}; got {value!r}")
 
 
-def _check_real(name: str, value: object, low: float, high: float | None, open_low: bool = False) -> None:
+def _real(name: str, value: object, low: float, high: float | None, open_low: bool) -> float:
     if isinstance(value, Real) and not isinstance(value, bool):
         number = float(value)
         above_low = number > low if open_low else number >= low
         if above_low and isfinite(number) and (high is None or number <= high):
-            return
+            return number
     above = f"above {low:g}" if open_low else f"of at least {low:g}"
     span = above if high is None else f"{above} and at most {high:g}"
     raise ParameterError(f"{name} is a number {span}; got {value!r}")

@@ -31,7 +31,7 @@ def grow_tree(
     limits = Limits(
         config.max_leaves,
         float(config.max_ratio),
-        max(0, config.min_samples_leaf),
+        config.min_samples_leaf,
         config.growth == "breadth_first",
     )
     growing, n_leaves = grow(columns, codes, reference, limits, _draw_columns(columns, config, rng))
@@ -60,5 +60,5 @@ def _draw_columns(columns: Columns, config: BoostingConfig, rng: np.random.Gener
     n_drawn = max(1, round(config.feature_fraction * n_columns))
     if n_drawn == n_columns:
         return np.empty((0, n_columns), np.bool_)
-    rank = rng.random((2 * config.max_leaves, n_columns), dtype=np.float32).argsort(axis=1).argsort(axis=1)
-    return rank < n_drawn
+    drawn = np.broadcast_to(np.arange(n_columns) < n_drawn, (2 * config.max_leaves, n_columns))
+    return rng.permuted(drawn, axis=1)

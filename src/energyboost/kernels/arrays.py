@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+# Numba's disk cache of a kernel does not notice when these change: clear it then.
 LANES = 16
 """Codes of a column are laid out in runs padded to a multiple of this, so that loops over them vectorise."""
 
@@ -17,6 +18,7 @@ class Columns(NamedTuple):
     size: np.ndarray  # int64 (n_columns,): number of codes
     ordered: np.ndarray  # bool (n_columns,)
     start: np.ndarray  # int64 (n_columns + 1,): multiples of LANES
+    level_start: np.ndarray  # int64 (n_columns + 1,): the same for the levels of unordered columns alone, not padded
 
 
 class Trees(NamedTuple):
@@ -41,21 +43,21 @@ class Trees(NamedTuple):
 class LeafSets(NamedTuple):
     """Trees as sets of leaves, for slices: the leaves that each code admits.
 
-    A *slot* is a bit of a tree's ``width`` words: a leaf or, in trees too large for that, a block of up to 64
-    leaves. Row ``tree_row[t] + step[start[j] + k, t]`` of ``words`` holds the slots of tree t that column j admits
-    at code k. The leaves reachable along column i are the AND over all other columns. Slots run from left to right,
-    so that along an ordered column the reachable leaves stand in the order of their codes.
+    A *slot* is a bit of a tree's ``width`` words: a leaf or, in trees too large for that, a subtree
+    of up to 64 leaves, its *block*. Row
+    ``tree_row[t] + step[start[j] + k, t]`` of ``words`` holds the slots of tree t that column j admits at code k. The
+    leaves reachable along column i are the AND over all other columns. Slots run from left to right, so that along an
+    ordered column the reachable leaves stand in the order of their codes.
     """
 
     words: np.ndarray  # uint64 (n_rows, width)
     tree_row: np.ndarray  # uint32 (n_trees,)
-    step: np.ndarray  # uint16 (n_codes, n_trees)
+    step: np.ndarray  # uint16 or uint32 (n_codes, n_trees)
     value: np.ndarray  # float32 (n_leaf_slots,)
     lower: np.ndarray  # uint (n_leaf_slots, n_columns): first code, or a place to drop it where that is 0
-    levels: np.ndarray  # uint16, per unordered column (n_leaf_slots, groups of LANES levels)
-    levels_start: np.ndarray  # int64 (n_columns,)
+    levels: np.ndarray  # uint16 (n_leaf_slots, groups of LANES levels): bits of the levels in an unordered column's set
+    levels_start: np.ndarray  # int64 (n_columns,): first group of a column
     block: np.ndarray  # uint32 (n_slots,): the block of a slot; empty where slots are leaves
     block_leaves: np.ndarray  # uint64 (n_blocks,): the bits in use
-    block_low: np.ndarray  # code dtype (n_columns, n_blocks, 64): first code of each leaf of a block
-    block_high: np.ndarray  # code dtype (n_columns, n_blocks, 64): last code
-    block_levels: np.ndarray  # uint64 (n_codes, n_blocks): leaves that a level admits; unordered columns only
+    block_box: np.ndarray  # code dtype (n_blocks, n_columns, 2, 64): first and last code of each leaf of a block
+    block_levels: np.ndarray  # uint64 (n_levels, n_blocks): leaves that a level of an unordered column admits

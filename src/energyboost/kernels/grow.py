@@ -106,7 +106,7 @@ def _best_threshold(p, q, order, p_all, q_all, scale, limits, best, scratch):
     The cut is 0 where nothing beats ``best`` [ssec:regularization says what is refused].
     """
     p_low, q_low, gains = scratch[0], scratch[1], scratch[2]
-    n_cuts = p.shape[0] - 1
+    n_cuts = (order.shape[0] if order.shape[0] else p.shape[0]) - 1
     p_sum, q_sum = 0.0, 0.0
     for i in range(n_cuts):
         k = order[i] if order.shape[0] else i
@@ -131,11 +131,18 @@ def _best_threshold(p, q, order, p_all, q_all, scale, limits, best, scratch):
 
 @njit(nogil=True, cache=True)
 def _order_by_ratio(p, q):
-    """Levels by P/Q, to be split as if ordered [app:implementation-details]."""
-    ratio = np.empty(p.shape[0])
+    """Levels that some row has, by P/Q, to be split as if ordered [app:implementation-details]."""
+    seen = np.empty(p.shape[0], np.int64)
+    n_seen = 0
     for k in range(p.shape[0]):
-        ratio[k] = p[k] / q[k] if q[k] > 0 else (np.inf if p[k] > 0 else -1.0)
-    return np.argsort(ratio, kind="mergesort")
+        if p[k] > 0 or q[k] > 0:
+            seen[n_seen] = k
+            n_seen += 1
+    ratio = np.empty(n_seen)
+    for i in range(n_seen):
+        k = seen[i]
+        ratio[i] = p[k] / q[k] if q[k] > 0 else np.inf
+    return seen[np.argsort(ratio, kind="mergesort")]
 
 
 @njit(nogil=True, cache=True)
@@ -156,11 +163,11 @@ def _best_split(columns, p, q, p_all, q_all, scale, limits, allowed, mask, scrat
     if best_order.shape[0]:
         first = columns.start[best_column]
         mask[:] = 0
-        for i in range(best_order.shape[0]):
-            k = best_order[i]
-            unseen = p[first + k] == 0 and q[first + k] == 0
+        for i in range(best_cut):
+            mask[best_order[i] >> 6] |= np.uint64(1) << np.uint64(best_order[i] & 63)
+        for k in range(columns.size[best_column]):
             # a level that no row of this leaf has goes where most of the model is
-            if (2 * best_q > q_all) if unseen else i < best_cut:
+            if p[first + k] == 0 and q[first + k] == 0 and 2 * best_q > q_all:
                 mask[k >> 6] |= np.uint64(1) << np.uint64(k & 63)
         best_cut = -1
     return best, best_column, best_cut, best_q
@@ -202,9 +209,10 @@ def _start(columns, n_rows, n_pool, limits, words):
     opened = Open(
         np.full(max_leaves, -1, np.int32), np.zeros(max_leaves, np.int32), np.zeros((max_leaves, words), np.uint64),
         np.zeros(max_leaves), np.full(max_leaves, -1, np.int64),
-        np.ones((1 if n_pool else max_leaves, n_codes), np.bool_),
+        np.empty((1 if n_pool else max_leaves, n_codes), np.bool_),
         np.empty((n_slots, n_codes), np.int32), np.empty((n_slots if n_pool else 1, n_codes), np.int32), free,
     )  # fmt: skip
+    opened.box[0] = True
     return tree, opened
 
 
@@ -271,8 +279,10 @@ def _split(columns, codes, pool, tree, opened, leaf, new, spare):
         _copy(opened.box[leaf], opened.box[new])
         at = columns.start[column]
         for k in range(columns.size[column]):
-            in_mask = (mask[k >> 6] >> np.uint64(k & 63)) & np.uint64(1) != 0
-            goes_left = k < threshold if ordered else in_mask
+            if ordered:
+                goes_left = k < threshold
+            else:
+                goes_left = (mask[k >> 6] >> np.uint64(k & 63)) & np.uint64(1) != 0
             opened.box[new if goes_left else leaf, at + k] = False
 
 

@@ -10,16 +10,15 @@ from energyboost.kernels.arrays import LANES
 def leaf_boxes(columns, tree):
     """For every code of every column, the leaves that admit it: lower and upper code, or a table for unordered columns.
 
-    Returns ``low, high`` (n_columns, n_leaves; codes low <= k < high) and ``admits`` (n_codes, n_leaves), the last
-    filled for unordered columns only.
+    Returns ``low, high`` (n_columns, n_leaves; codes low <= k < high) and ``admits`` (n_leaves, n_levels), whose levels
+    are those of the unordered columns, laid out as ``columns.level_start`` says.
     """
     n_columns = columns.size.shape[0]
     n_nodes, n_leaves = tree.column.shape[0], tree.leaf_value.shape[0]
     low, high = np.zeros((n_columns, n_leaves), np.int64), np.empty((n_columns, n_leaves), np.int64)
     for j in range(n_columns):
         high[j] = columns.size[j]
-    any_unordered = not columns.ordered.all()
-    admits = np.ones((columns.start[-1] if any_unordered else 0, n_leaves), np.bool_)
+    admits = np.ones((n_leaves, columns.level_start[-1]), np.bool_)
     # the leaves below a node are the run begin .. end - 1; children stand behind their parents
     begin, end = np.zeros(n_nodes, np.int64), np.zeros(n_nodes, np.int64)
     middle = np.zeros(n_nodes, np.int64)
@@ -46,11 +45,9 @@ def leaf_boxes(columns, tree):
             continue
         for k in range(columns.size[j]):
             goes_left = (tree.mask_bits[tree.mask_start[n] + (k >> 6)] >> np.uint64(k & 63)) & np.uint64(1) != 0
-            row = admits[columns.start[j] + k]
-            if goes_left:
-                row[middle[n] : end[n]] = False
-            else:
-                row[begin[n] : middle[n]] = False
+            first, last = (middle[n], end[n]) if goes_left else (begin[n], middle[n])
+            for leaf in range(first, last):
+                admits[leaf, columns.level_start[j] + k] = False
     return low, high, admits
 
 
@@ -58,8 +55,8 @@ def leaf_boxes(columns, tree):
 def add_rows(columns, tree, low, high, admits, slot_of_leaf, words, first_row, step):
     """Write the rows of ``words`` of a tree and its ``step``; returns the number of rows.
 
-    Row 0 admits every slot and serves the columns that the tree never splits on. ``words`` must have room for
-    2 + (leaves + splits on unordered columns times their levels) rows; it is all zero there.
+    Row 0 admits every slot and serves the columns that the tree never splits on. ``words`` must be all zero from there,
+    for as many rows as the tree has leaves, columns and levels of unordered columns, and 1.
     """
     n_leaves = low.shape[1]
     one = np.uint64(1)
@@ -72,7 +69,7 @@ def add_rows(columns, tree, low, high, admits, slot_of_leaf, words, first_row, s
     n_rows = 1
     cuts = np.zeros(columns.start[-1], np.bool_)
     for j in range(columns.size.shape[0]):
-        start, size = columns.start[j], columns.size[j]
+        start, size, level = columns.start[j], columns.size[j], columns.level_start[j]
         if not used[j]:
             step[start : start + size] = 0
             continue
@@ -88,13 +85,13 @@ def add_rows(columns, tree, low, high, admits, slot_of_leaf, words, first_row, s
                 fresh = k == 0
                 if not fresh:
                     for leaf in range(n_leaves):
-                        if admits[start + k, leaf] != admits[start + k - 1, leaf]:
+                        if admits[leaf, level + k] != admits[leaf, level + k - 1]:
                             fresh = True
                             break
             if fresh:
                 row += 1
                 for leaf in range(n_leaves):
-                    inside = low[j, leaf] <= k < high[j, leaf] if columns.ordered[j] else admits[start + k, leaf]
+                    inside = low[j, leaf] <= k < high[j, leaf] if columns.ordered[j] else admits[leaf, level + k]
                     if inside:
                         slot = slot_of_leaf[leaf]
                         words[first_row + row, slot >> 6] |= one << np.uint64(slot & 63)
@@ -104,40 +101,37 @@ def add_rows(columns, tree, low, high, admits, slot_of_leaf, words, first_row, s
 
 
 @njit(nogil=True, cache=True)
-def add_leaves(columns, low, admits, values, at_of_leaf, value, lower, levels, levels_start):
+def add_leaves(columns, low, admits, values, at_of_leaf, sets):
     """Write what slices read of each reached leaf; ``at_of_leaf`` says where a leaf stands."""
     for leaf in range(low.shape[1]):
         at = at_of_leaf[leaf]
-        value[at] = values[leaf]
+        sets.value[at] = values[leaf]
         for j in range(columns.size.shape[0]):
             if columns.ordered[j]:
                 # A leaf from code 0 on is its tree's first along the column: its value is a constant of the slice.
                 # It is dropped behind the last code, in one of several places so that drops do not wait for each other.
                 padded = columns.start[j + 1] - columns.start[j]
-                lower[at, j] = low[j, leaf] if low[j, leaf] > 0 else padded + (at >> 6) % LANES
+                sets.lower[at, j] = low[j, leaf] if low[j, leaf] > 0 else padded + (at >> 6) % LANES
                 continue
-            groups = (columns.start[j + 1] - columns.start[j]) // LANES
-            first = levels_start[j] + at * groups
-            levels[first : first + groups] = 0
             for k in range(columns.size[j]):
-                if admits[columns.start[j] + k, leaf]:
-                    levels[first + k // LANES] |= np.uint16(1 << (k % LANES))
+                if admits[leaf, columns.level_start[j] + k]:
+                    sets.levels[at, sets.levels_start[j] + k // LANES] |= np.uint16(1 << (k % LANES))
 
 
 @njit(nogil=True, cache=True)
-def add_blocks(columns, low, high, admits, at_of_leaf, block_leaves, block_low, block_high, block_levels):
+def add_blocks(columns, low, high, admits, at_of_leaf, sets):
     """Write the boxes of a tree's leaves inside their blocks."""
     for leaf in range(low.shape[1]):
         block, bit = at_of_leaf[leaf] >> 6, at_of_leaf[leaf] & 63
-        block_leaves[block] |= np.uint64(1) << np.uint64(bit)
+        sets.block_leaves[block] |= np.uint64(1) << np.uint64(bit)
         for j in range(columns.size.shape[0]):
             if columns.ordered[j]:
-                block_low[j, block, bit] = low[j, leaf]
-                block_high[j, block, bit] = high[j, leaf] - 1
+                sets.block_box[block, j, 0, bit] = low[j, leaf]
+                sets.block_box[block, j, 1, bit] = high[j, leaf] - 1
                 continue
-            for k in range(columns.start[j], columns.start[j] + columns.size[j]):
-                if admits[k, leaf]:
-                    block_levels[k, block] |= np.uint64(1) << np.uint64(bit)
+            for k in range(columns.level_start[j], columns.level_start[j + 1]):
+                if admits[leaf, k]:
+                    sets.block_levels[k, block] |= np.uint64(1) << np.uint64(bit)
 
 
 @njit(nogil=True, cache=True)

@@ -16,7 +16,7 @@ from numba.extending import intrinsic
 
 from energyboost.kernels.arrays import IMPOSSIBLE, LANES
 
-# Everything but infinities and NaN-free sums may be reordered: vector code, the same on every call.
+# No NaN occurs, and sums may be reordered: vector code, the same on every call, not on every kind of processor.
 FAST = {"reassoc", "contract", "arcp", "nsz", "nnan"}
 ONE, TOP = np.uint64(1), np.uint64(1 << 63)
 ALL = ~np.uint64(0)
@@ -47,26 +47,26 @@ def _running_sum(typingctx, array, start, carry):
 
 
 @intrinsic
-def _inside(typingctx, low, high, start, code):
-    """The bits k for which ``low[start + k] <= code <= high[start + k]``, 64 of them at once."""
+def _inside(typingctx, box, start, code):
+    """The bits k for which ``box[start + k] <= code <= box[start + 64 + k]``, 64 of them at once."""
 
     def codegen(context, builder, signature, arguments):
         integer = context.get_data_type(signature.args[0].dtype)
         vector = ir.VectorType(integer, 64)
         bounds = []
-        for kind, value in zip(signature.args[:2], arguments[:2], strict=True):
-            data = context.make_array(kind)(context, builder, value).data
-            place = builder.bitcast(builder.gep(data, [arguments[2]]), vector.as_pointer())
-            bounds.append(builder.load(place, align=1))
+        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        for shift in (0, 64):
+            start = builder.add(arguments[1], ir.Constant(ir.IntType(64), shift))
+            bounds.append(builder.load(builder.bitcast(builder.gep(data, [start]), vector.as_pointer()), align=1))
         undefined = ir.Constant(vector, ir.Undefined)
-        spread = builder.insert_element(undefined, arguments[3], ir.Constant(ir.IntType(32), 0))
+        spread = builder.insert_element(undefined, arguments[2], ir.Constant(ir.IntType(32), 0))
         spread = builder.shuffle_vector(spread, undefined, ir.Constant(ir.VectorType(ir.IntType(32), 64), [0] * 64))
         both = builder.and_(
             builder.icmp_unsigned("<=", bounds[0], spread), builder.icmp_unsigned("<=", spread, bounds[1])
         )
         return builder.bitcast(both, ir.IntType(64))
 
-    return types.uint64(low, high, types.uint64, low.dtype), codegen
+    return types.uint64(box, types.uint64, box.dtype), codegen
 
 
 @intrinsic
@@ -128,16 +128,19 @@ def _set_bits(words, n_words, found, positions):
 def _open_blocks(columns, sets, row, column, slots, n_slots, positions):
     """From reachable blocks to reachable leaves: the same AND, over the boxes of a block's leaves."""
     n = np.uint64(0)
+    box, n_columns = sets.block_box.reshape(-1), np.uint64(row.shape[0])
     for i in range(n_slots):
         block = np.uint64(sets.block[np.uint64(slots[np.uint64(i)])])
         word = sets.block_leaves[block]
-        for j in range(row.shape[0]):
+        for j in range(n_columns):
+            if word & (word - ONE) == np.uint64(0):
+                break  # a subtree that is reachable has a reachable leaf: no other is left
             if j == column:
                 continue
             if columns.ordered[j]:
-                word &= _inside(sets.block_low[j], sets.block_high[j], block << np.uint64(6), row[j])
+                word &= _inside(box, (block * n_columns + np.uint64(j)) << np.uint64(7), row[j])
             else:
-                word &= sets.block_levels[columns.start[j] + row[j], block]
+                word &= sets.block_levels[columns.level_start[j] + row[j], block]
         first = block << np.uint64(6)
         while word != np.uint64(0):
             positions[n] = first + np.uint64(trailing_zeros(word))
@@ -158,10 +161,10 @@ def _add_leaves(sets, ordered, column, n_groups, leaves, n_leaves, energy):
             energy[np.uint64(lower[leaf, at])] += value[leaf] - before
             before = value[leaf]
         return
+    levels, stride = sets.levels.reshape(-1), np.uint64(sets.levels.shape[1])
     for g in range(np.uint64(n_groups)):
         first = np.uint64(sets.levels_start[column]) + np.uint64(g)
-        at = np.uint64(g) * np.uint64(LANES)
-        _add_levels(energy, at, value, sets.levels, first, np.uint64(n_groups), leaves, np.uint64(n_leaves))
+        _add_levels(energy, np.uint64(g) * np.uint64(LANES), value, levels, first, stride, leaves, np.uint64(n_leaves))
 
 
 @njit(nogil=True, cache=True, fastmath=FAST, error_model="numpy")
@@ -233,7 +236,7 @@ def sweeps(width):
         n_words = n_trees * width
         blocked = sets.block.shape[0] > 0
         words = sets.words.reshape(-1)
-        behind = np.empty((n_free + 1, n_words), np.uint64)  # AND over the columns still to come in this sweep
+        behind = np.empty((max(1, n_free), n_words), np.uint64)  # AND over the columns still to come in this sweep
         before = np.empty(n_words, np.uint64)  # AND over the columns already swept and those held fixed
         reach, found = np.empty(n_words, np.uint64), np.empty(n_words + 1, np.uint32)
         slots = np.empty(64 * n_words + 2, np.uint32)

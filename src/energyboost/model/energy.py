@@ -1,11 +1,12 @@
 """The energy f = f0 + sum of trees: what a fitted model is, on codes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from energyboost.kernels.arrays import LANES, Columns
+from energyboost.kernels.arrays import LANES, Columns, Trees
 from energyboost.kernels.slices import slices
 from energyboost.kernels.walk import energies
 from energyboost.model.baseline import Baseline
@@ -24,7 +25,12 @@ def columns_of(domain: Domain) -> Columns:
     """Lay the codes of a domain's columns end to end, each padded to a multiple of ``LANES``."""
     size = np.asarray(domain.sizes, np.int64)
     padded = -(-size // LANES) * LANES
-    return Columns(size, np.asarray(domain.ordered, bool), np.concatenate([[0], np.cumsum(padded)]).astype(np.int64))
+    ordered = np.asarray(domain.ordered, bool)
+
+    def starts(lengths: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+
+    return Columns(size, ordered, starts(padded), starts(np.where(ordered, 0, size)))
 
 
 class Energy:
@@ -40,6 +46,7 @@ class Energy:
         self.base = baseline.energy.astype(np.float32)
         self.trees: list[Tree] = []
         self.log_z = [0.0]  # of the first 0, 1, ... trees; f0 is normalised
+        self._joined: Trees | None = None
         self.index = LeafIndex(self.columns, max_trees, max_leaves, domain.code_dtype)
 
     @property
@@ -47,16 +54,18 @@ class Energy:
         """Number of trees."""
         return len(self.trees)
 
-    def add(self, tree: Tree, log_z_step: float) -> None:
-        """Append a tree (its values already scaled) that changes log Z by ``log_z_step``."""
+    def add(self, tree: Tree) -> None:
+        """Append a tree, its values already scaled; ``log_z`` is for the caller to append to."""
         self.trees.append(tree)
         self.index.add(tree)
-        self.log_z.append(self.log_z[-1] + log_z_step)
+        self._joined = None
 
     def score(self, codes: Codes, n_trees: int | None = None, n_jobs: int = 1) -> Floats:
         """The energy of each row: its unnormalised log-probability."""
         n_trees = self.n_trees if n_trees is None else n_trees
-        trees, base = join(self.trees[:n_trees]), self.baseline.energy
+        if self._joined is None:
+            self._joined = join(self.trees)
+        trees, base = self._joined, self.baseline.energy
         out = np.empty(len(codes))
 
         def run(rows: slice) -> None:
@@ -70,32 +79,43 @@ class Energy:
     def conditional(self, codes: Codes, column: int, n_trees: int | None = None, n_jobs: int = 1) -> Floats:
         """Probabilities of every code of ``column`` given the other cells of each row [eq:inference]."""
         stage = self.n_trees if n_trees is None else n_trees
-        return next(self.staged_conditional(codes, column, [stage], n_jobs))
+        return next(self.staged_conditional(codes, column, [stage], n_jobs=n_jobs))
 
-    def staged_conditional(self, codes: Codes, column: int, stages: Sequence[int], n_jobs: int = 1) -> Iterator[Floats]:
-        """The conditional after each number of trees in ``stages`` (rising), in one pass over the trees."""
+    def staged_conditional(
+        self,
+        codes: Codes,
+        column: int,
+        stages: Sequence[int],
+        reduce: Callable[[Floats], npt.NDArray[Any]] = lambda probability: probability,
+        n_jobs: int = 1,
+    ) -> Iterator[npt.NDArray[Any]]:
+        """The conditional after each number of trees in ``stages`` (rising), in one pass over the trees.
+
+        ``reduce`` is applied to the probabilities (n_rows, n_codes) of one block of rows after another: those of all
+        rows need never be held at once.
+        """
         kernel = slices(self.index.width)
-        width = int(self.columns.start[column + 1] - self.columns.start[column])
-        size = int(self.columns.size[column])
-        base = self.baseline.energy[self.columns.start[column] :][:size]
-        energy = np.zeros((len(codes), width + LANES), np.float32)
-        probability = np.empty((len(codes), size))
+        start, size = int(self.columns.start[column]), int(self.columns.size[column])
+        width = int(self.columns.start[column + 1]) - start + LANES
+        base = self.baseline.energy[start : start + size]
         blocks = row_blocks(len(codes), ROWS_AT_ONCE)
+        # what later stages build on; a single stage needs no more than its block
+        kept = np.zeros((len(codes) if len(stages) > 1 else 0, width), np.float32)
         done = 0
         for stage in stages:
             first, done = done, stage
 
-            def run(rows: slice, first: int = first, last: int = stage) -> None:
+            def run(rows: slice, first: int = first, last: int = stage) -> npt.NDArray[Any]:
+                energy = kept[rows] if len(kept) else np.zeros((len(codes[rows]), width), np.float32)
                 if last > first:
-                    kernel(self.columns, self.index.arrays, first, last, codes[rows], column, energy[rows])
-                slope = energy[rows, :size].astype(np.float64)
+                    kernel(self.columns, self.index.arrays, first, last, codes[rows], column, energy)
+                slope = energy[:, :size].astype(np.float64)
                 if self.columns.ordered[column]:
                     np.cumsum(slope, axis=1, out=slope)
                 slope += base
                 slope -= slope.max(axis=1, keepdims=True)
                 np.exp(slope, out=slope)
                 slope /= slope.sum(axis=1, keepdims=True)
-                probability[rows] = slope
+                return reduce(slope)
 
-            map_blocks(run, blocks, n_jobs)
-            yield probability.copy()
+            yield np.concatenate(map_blocks(run, blocks or [slice(0, 0)], n_jobs))

@@ -117,13 +117,14 @@ def from_splits(
     # (node, right child?) pairs; a leaf below node n's left side is split_leaf[n], below its right side n + 1
     while stack:
         node, is_right = stack.pop()
-        child = int((right if is_right else left)[node]) if is_right else int(left[node])
+        side = right if is_right else left
+        child = int(side[node])
         if not is_right:
             stack.append((node, True))
         if child >= 0:
             stack.append((child, False))
         else:
-            (right if is_right else left)[node] = ~len(order)
+            side[node] = ~len(order)
             order.append(node + 1 if is_right else int(split_leaf[node]))
     ordered = columns.ordered[column] if n_nodes else np.empty(0, bool)
     n_words = np.where(ordered, 0, (columns.size[column] + 63) // 64) if n_nodes else np.empty(0, np.int64)

@@ -33,6 +33,8 @@ def sweep(
     kept = np.empty((n_chains, n_kept, n_columns), codes.dtype)
     kernel = sweeps(energy.index.width)
     sets, base = energy.index.arrays, energy.base
+    # no hotter than keeps IMPOSSIBLE out of reach, no colder than keeps other energies finite
+    cold = np.float32(np.clip(1 / temperature, 1e-20, 1e20))
     free = np.arange(n_columns)
     blocks = row_blocks(n_chains, block_size)
 
@@ -44,9 +46,7 @@ def sweep(
             start = max(first - (n_sweeps - n_kept), 0)
             out = kept[rows, start : start + (last - first if first >= n_sweeps - n_kept else 0)]
             part = np.empty(out.shape, codes.dtype)
-            kernel(
-                energy.columns, sets, n_trees, base, np.float32(1 / temperature), free, codes[rows], uniforms, part
-            )  # fmt: skip
+            kernel(energy.columns, sets, n_trees, base, cold, free, codes[rows], uniforms, part)
             out[:] = part
 
     map_blocks(run, list(zip(blocks, seed.spawn(len(blocks)), strict=True)), n_jobs)

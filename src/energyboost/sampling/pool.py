@@ -1,15 +1,13 @@
 """The pool: model rows kept across rounds, thinned by rejection and refilled by Gibbs chains [alg:train]."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
+from energyboost.kernels.leafsets import leaf_boxes
 from energyboost.model.energy import Codes, Energy
-from energyboost.parallel import map_blocks
 from energyboost.sampling.gibbs import sweep
-
-CHAINS_PER_BLOCK = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,57 +18,107 @@ class Pool:
     """
 
     codes: Codes
-    chains: Codes
-    acceptance: float
-    size: int
-    refresh: float
-    n_chains: int
-    restart_from: Codes | None  # training rows, where chains start anew every round
-    burn_in: int
+    chains: Codes  # last states
+    n_new: int  # rows at the end of ``codes`` that the last round drew
+    acceptance: float  # share of rows that the last round kept
 
     @classmethod
-    def empty(cls, rows: Codes, *, size: int, refresh: float, n_chains: int, burn_in: int, restart: bool) -> "Pool":
-        """A pool of ``size`` rows to come, for a model that is trained on ``rows``."""
-        nothing = rows[:0].copy()
-        return cls(nothing, nothing, 1.0, size, refresh, n_chains, rows if restart else None, burn_in)
+    def empty(cls, like: Codes) -> "Pool":
+        """No rows yet, of the columns and dtype of ``like``."""
+        return cls(like[:0].copy(), like[:0].copy(), 0, 0.0)
 
-    def advance(self, energy: Energy, leaf: npt.NDArray[np.int64], seed: np.random.SeedSequence, n_jobs: int) -> "Pool":
-        """The pool for the next round, after ``energy`` has got one more tree; ``leaf``: that of each row in it."""
+    @classmethod
+    def first(cls, energy: Energy, size: int, n_chains: int, seed: np.random.SeedSequence) -> "Pool":
+        """Independent, exact rows of a model of at most one tree."""
+        rng = np.random.default_rng(seed)
+        codes = draw_first(energy, size, rng)
+        return cls(codes, codes[rng.integers(0, size, n_chains)], size, 0.0)
+
+    @property
+    def new(self) -> Codes:
+        """The rows that the last round drew; no tree has been fitted on them yet."""
+        return self.codes[len(self.codes) - self.n_new :]
+
+    def advance(
+        self,
+        energy: Energy,
+        leaf: npt.NDArray[np.int64],
+        seed: np.random.SeedSequence,
+        *,
+        refresh: float,
+        restart_from: Codes | None = None,
+        burn_in: int = 0,
+        n_jobs: int = 1,
+    ) -> "Pool":
+        """The pool for the next round, after ``energy`` has got one more tree.
+
+        Parameters
+        ----------
+        energy : Energy
+            The model with its new tree.
+        leaf : array of int
+            The leaf of the new tree that each row of the pool is in.
+        seed : SeedSequence
+            Of this round.
+        refresh : float
+            Share of the rows dropped at random.
+        restart_from : array of codes, optional
+            Rows where chains start anew, running ``burn_in`` sweeps first; otherwise they go on from their last states.
+        burn_in : int
+            See ``restart_from``.
+        n_jobs : int
+            Threads.
+        """
         for_keeping, for_chains, for_starts = seed.spawn(3)
-        if not len(self.codes):
-            codes = _reject_from_baseline(energy, self.size, self.codes.dtype, for_keeping, n_jobs)
-            chains = codes[np.random.default_rng(for_starts).integers(0, self.size, self.n_chains)]
-            return replace(self, codes=codes, chains=chains)
+        size, n_chains = len(self.codes), len(self.chains)
         value = energy.trees[-1].leaf_value
         # [eq:paccept], times the share not refreshed
-        keep_probability = np.exp(value - value.max()) * (1 - self.refresh)
-        kept = self.codes[np.random.default_rng(for_keeping).random(self.size) < keep_probability[leaf]]
-        n_new = self.size - len(kept)
-        n_each = -(-n_new // self.n_chains)
+        keep_probability = np.exp(value - value.max()) * (1 - refresh)
+        kept = self.codes[np.random.default_rng(for_keeping).random(size) < keep_probability[leaf]]
+        n_new = size - len(kept)
+        n_each = -(-n_new // n_chains)
         chains, n_sweeps = self.chains.copy(), n_each
-        if self.restart_from is not None:
-            starts = np.random.default_rng(for_starts).integers(0, len(self.restart_from), self.n_chains)
-            chains, n_sweeps = self.restart_from[starts], n_each + self.burn_in
-        new = sweep(energy, chains, n_sweeps, for_chains, n_kept=n_each, block_size=CHAINS_PER_BLOCK, n_jobs=n_jobs)
+        if restart_from is not None:
+            starts = np.random.default_rng(for_starts).integers(0, len(restart_from), n_chains)
+            chains, n_sweeps = restart_from[starts], n_each + burn_in
+        new = sweep(energy, chains, n_sweeps, for_chains, n_kept=n_each, block_size=1, n_jobs=n_jobs)
         # Every chain gives its states in turn, so that the rows cut off at the end are spread over the chains.
         new = new.transpose(1, 0, 2).reshape(-1, new.shape[2])[:n_new]
-        return replace(self, codes=np.concatenate([kept, new]), chains=chains, acceptance=len(kept) / self.size)
+        return Pool(np.concatenate([kept, new]), chains, n_new, len(kept) / size)
 
 
-def _reject_from_baseline(
-    energy: Energy, n_rows: int, dtype: np.dtype, seed: np.random.SeedSequence, n_jobs: int
-) -> Codes:
-    """Exact rows of q_1: rows of q_0, kept with probability exp(f1 - max f1)."""
-    tree = energy.trees[0]
-    keep_probability = np.exp(tree.leaf_value - tree.leaf_value.max())
+def draw_first(energy: Energy, n_rows: int, rng: np.random.Generator) -> Codes:
+    """Exact rows of q_0 exp(f_1): a leaf by its share, then every column from q_0 inside the leaf's box.
 
-    def draw(stream: np.random.SeedSequence) -> Codes:
-        rng = np.random.default_rng(stream)
-        rows = energy.baseline.sample(n_rows, rng, dtype)
-        kept: Codes = rows[rng.random(n_rows) < keep_probability[tree.leaves(rows)]]
-        return kept
-
-    drawn: list[Codes] = []
-    while sum(map(len, drawn)) < n_rows:
-        drawn.extend(map_blocks(draw, seed.spawn(2), n_jobs))
-    return np.concatenate(drawn)[:n_rows]
+    The paper rejects rows of q_0 instead, which draws the same and takes longer the larger the largest leaf value is.
+    """
+    dtype, columns = energy.domain.code_dtype, energy.columns
+    if not energy.n_trees:
+        return energy.baseline.sample(n_rows, rng, dtype)
+    low, high, admits = leaf_boxes(columns, energy.trees[0].arrays)
+    log_share = energy.trees[0].leaf_value.copy()
+    below, mass = [], []
+    for j in range(len(columns.size)):
+        probability = energy.baseline.column(j)
+        below.append(np.concatenate([[0.0], np.cumsum(probability)]))
+        if columns.ordered[j]:
+            mass.append(below[j][high[j]] - below[j][low[j]])
+        else:
+            mass.append(admits[:, columns.level_start[j] : columns.level_start[j + 1]] @ probability)
+        log_share += np.log(mass[j])
+    share = np.cumsum(np.exp(log_share - log_share.max()))
+    leaf = np.searchsorted(share / share[-1], rng.random(n_rows), side="right")
+    codes = np.empty((n_rows, len(columns.size)), dtype)
+    for j in range(len(columns.size)):
+        reach = rng.random(n_rows) * mass[j][leaf]
+        if columns.ordered[j]:
+            drawn = np.searchsorted(below[j][1:], below[j][low[j][leaf]] + reach, side="right")
+            codes[:, j] = np.clip(drawn, low[j][leaf], high[j][leaf] - 1)
+            continue
+        for one in np.unique(leaf):
+            rows = np.flatnonzero(leaf == one)
+            levels = np.flatnonzero(admits[one, columns.level_start[j] : columns.level_start[j + 1]])
+            inside = np.cumsum(np.diff(below[j])[levels])
+            drawn = np.searchsorted(inside, reach[rows], side="right")
+            codes[rows, j] = levels[np.minimum(drawn, len(levels) - 1)]
+    return codes
