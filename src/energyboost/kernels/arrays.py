@@ -54,10 +54,11 @@ class LeafSets(NamedTuple):
     tree_row: np.ndarray  # uint32 (n_trees,)
     step: np.ndarray  # uint16 or uint32 (n_codes, n_trees)
     value: np.ndarray  # float32 (n_leaf_slots,)
-    lower: np.ndarray  # uint (n_leaf_slots, n_columns): first code, or a place to drop it where that is 0
+    lower: np.ndarray  # uint (n_leaf_slots, n_columns): first code, or a place to drop it; empty where slots are blocks
     levels: np.ndarray  # uint16 (n_leaf_slots, groups of LANES levels): bits of the levels in an unordered column's set
     levels_start: np.ndarray  # int64 (n_columns,): first group of a column
     block: np.ndarray  # uint32 (n_slots,): the block of a slot; empty where slots are leaves
-    block_leaves: np.ndarray  # uint64 (n_blocks,): the bits in use
-    block_box: np.ndarray  # code dtype (n_blocks, n_columns, 2, 64): first and last code of each leaf of a block
+    block_first: np.ndarray  # uint32 (n_blocks,): where the leaves of a block begin
+    block_size: np.ndarray  # uint8 (n_blocks,): number of its leaves
+    block_box: np.ndarray  # code dtype, from 2 * n_columns * first on: per column, first codes, then last codes
     block_levels: np.ndarray  # uint64 (n_levels, n_blocks): leaves that a level of an unordered column admits

@@ -101,33 +101,41 @@ def add_rows(columns, tree, low, high, admits, slot_of_leaf, words, first_row, s
 
 
 @njit(nogil=True, cache=True)
-def add_leaves(columns, low, admits, values, at_of_leaf, sets):
-    """Write what slices read of each reached leaf; ``at_of_leaf`` says where a leaf stands."""
+def add_leaves(columns, low, admits, values, first, sets):
+    """Write what slices read of each reached leaf; the leaves stand from ``first`` on."""
     for leaf in range(low.shape[1]):
-        at = at_of_leaf[leaf]
+        at = first + leaf
         sets.value[at] = values[leaf]
         for j in range(columns.size.shape[0]):
-            if columns.ordered[j]:
-                # A leaf from code 0 on is its tree's first along the column: its value is a constant of the slice.
-                # It is dropped behind the last code, in one of several places so that drops do not wait for each other.
+            if not columns.ordered[j]:
+                for k in range(columns.size[j]):
+                    if admits[leaf, columns.level_start[j] + k]:
+                        sets.levels[at, sets.levels_start[j] + k // LANES] |= np.uint16(1 << (k % LANES))
+            elif sets.lower.shape[0]:
+                # A leaf from code 0 on is its tree's first along the column: its value is a constant of the slice. It
+                # is dropped behind the last code, in one of several places so that drops do not wait for each other.
                 padded = columns.start[j + 1] - columns.start[j]
                 sets.lower[at, j] = low[j, leaf] if low[j, leaf] > 0 else padded + (at >> 6) % LANES
-                continue
-            for k in range(columns.size[j]):
-                if admits[leaf, columns.level_start[j] + k]:
-                    sets.levels[at, sets.levels_start[j] + k // LANES] |= np.uint16(1 << (k % LANES))
 
 
 @njit(nogil=True, cache=True)
-def add_blocks(columns, low, high, admits, at_of_leaf, sets):
-    """Write the boxes of a tree's leaves inside their blocks."""
+def add_blocks(columns, low, high, admits, block_of_leaf, first_leaf, first_block, sets):
+    """Write the blocks of a tree whose leaves stand from ``first_leaf`` on, each with the boxes of its leaves."""
+    n_columns = columns.size.shape[0]
     for leaf in range(low.shape[1]):
-        block, bit = at_of_leaf[leaf] >> 6, at_of_leaf[leaf] & 63
-        sets.block_leaves[block] |= np.uint64(1) << np.uint64(bit)
-        for j in range(columns.size.shape[0]):
+        block = first_block + block_of_leaf[leaf]
+        if leaf == 0 or block_of_leaf[leaf - 1] != block_of_leaf[leaf]:
+            sets.block_first[block] = first_leaf + leaf
+        sets.block_size[block] += 1
+    for leaf in range(low.shape[1]):
+        block = first_block + block_of_leaf[leaf]
+        first, size = np.int64(sets.block_first[block]), np.int64(sets.block_size[block])
+        bit = first_leaf + leaf - first
+        for j in range(n_columns):
             if columns.ordered[j]:
-                sets.block_box[block, j, 0, bit] = low[j, leaf]
-                sets.block_box[block, j, 1, bit] = high[j, leaf] - 1
+                at = 2 * (n_columns * first + j * size) + bit
+                sets.block_box[at] = low[j, leaf]
+                sets.block_box[at + size] = high[j, leaf] - 1
                 continue
             for k in range(columns.level_start[j], columns.level_start[j + 1]):
                 if admits[leaf, k]:

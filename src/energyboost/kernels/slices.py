@@ -47,26 +47,23 @@ def _running_sum(typingctx, array, start, carry):
 
 
 @intrinsic
-def _inside(typingctx, box, start, code):
-    """The bits k for which ``box[start + k] <= code <= box[start + 64 + k]``, 64 of them at once."""
+def _inside(typingctx, box, low, high, code):
+    """The bits k for which ``box[low + k] <= code <= box[high + k]``, 64 of them at once."""
 
     def codegen(context, builder, signature, arguments):
-        integer = context.get_data_type(signature.args[0].dtype)
-        vector = ir.VectorType(integer, 64)
-        bounds = []
+        vector = ir.VectorType(context.get_data_type(signature.args[0].dtype), 64)
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        for shift in (0, 64):
-            start = builder.add(arguments[1], ir.Constant(ir.IntType(64), shift))
-            bounds.append(builder.load(builder.bitcast(builder.gep(data, [start]), vector.as_pointer()), align=1))
-        undefined = ir.Constant(vector, ir.Undefined)
-        spread = builder.insert_element(undefined, arguments[2], ir.Constant(ir.IntType(32), 0))
-        spread = builder.shuffle_vector(spread, undefined, ir.Constant(ir.VectorType(ir.IntType(32), 64), [0] * 64))
-        both = builder.and_(
-            builder.icmp_unsigned("<=", bounds[0], spread), builder.icmp_unsigned("<=", spread, bounds[1])
+        low, high = (
+            builder.load(builder.bitcast(builder.gep(data, [start]), vector.as_pointer()), align=1)
+            for start in arguments[1:3]
         )
+        undefined = ir.Constant(vector, ir.Undefined)
+        spread = builder.insert_element(undefined, arguments[3], ir.Constant(ir.IntType(32), 0))
+        spread = builder.shuffle_vector(spread, undefined, ir.Constant(ir.VectorType(ir.IntType(32), 64), [0] * 64))
+        both = builder.and_(builder.icmp_unsigned("<=", low, spread), builder.icmp_unsigned("<=", spread, high))
         return builder.bitcast(both, ir.IntType(64))
 
-    return types.uint64(box, types.uint64, box.dtype), codegen
+    return types.uint64(box, types.uint64, types.uint64, box.dtype), codegen
 
 
 @intrinsic
@@ -125,31 +122,6 @@ def _set_bits(words, n_words, found, positions):
 
 
 @njit(nogil=True, cache=True, fastmath=FAST, error_model="numpy")
-def _open_blocks(columns, sets, row, column, slots, n_slots, positions):
-    """From reachable blocks to reachable leaves: the same AND, over the boxes of a block's leaves."""
-    n = np.uint64(0)
-    box, n_columns = sets.block_box.reshape(-1), np.uint64(row.shape[0])
-    for i in range(n_slots):
-        block = np.uint64(sets.block[np.uint64(slots[np.uint64(i)])])
-        word = sets.block_leaves[block]
-        for j in range(n_columns):
-            if word & (word - ONE) == np.uint64(0):
-                break  # a subtree that is reachable has a reachable leaf: no other is left
-            if j == column:
-                continue
-            if columns.ordered[j]:
-                word &= _inside(box, (block * n_columns + np.uint64(j)) << np.uint64(7), row[j])
-            else:
-                word &= sets.block_levels[columns.level_start[j] + row[j], block]
-        first = block << np.uint64(6)
-        while word != np.uint64(0):
-            positions[n] = first + np.uint64(trailing_zeros(word))
-            n += ONE
-            word &= word - ONE
-    return n
-
-
-@njit(nogil=True, cache=True, fastmath=FAST, error_model="numpy")
 def _add_leaves(sets, ordered, column, n_groups, leaves, n_leaves, energy):
     """Add the reached leaves to a slice: jumps at their first codes, or their values at each of their levels."""
     value = sets.value
@@ -165,6 +137,43 @@ def _add_leaves(sets, ordered, column, n_groups, leaves, n_leaves, energy):
     for g in range(np.uint64(n_groups)):
         first = np.uint64(sets.levels_start[column]) + np.uint64(g)
         _add_levels(energy, np.uint64(g) * np.uint64(LANES), value, levels, first, stride, leaves, np.uint64(n_leaves))
+
+
+@njit(nogil=True, cache=True, fastmath=FAST, error_model="numpy")
+def _add_blocks(columns, sets, row, column, slots, n_slots, leaves, energy):
+    """Add the reached leaves of reached blocks to a slice; the same AND as of slots finds them, over their boxes."""
+    box, n_columns = sets.block_box, np.uint64(row.shape[0])
+    ordered, padded = columns.ordered[column], columns.start[column + 1] - columns.start[column]
+    before = np.float32(0)
+    n = np.uint64(0)
+    for i in range(n_slots):
+        block = np.uint64(sets.block[np.uint64(slots[np.uint64(i)])])
+        first, size = np.uint64(sets.block_first[block]), np.uint64(sets.block_size[block])
+        start = np.uint64(2) * n_columns * first
+        word = ALL >> (np.uint64(64) - size)
+        for j in range(np.uint64(0), n_columns):
+            # stopping at the last leaf left would save little reading and cost a misprediction
+            if columns.ordered[j]:
+                low = start + np.uint64(2) * j * size
+                inside = _inside(box, low, low + size, row[j])
+            else:
+                inside = sets.block_levels[columns.level_start[j] + row[j], block]
+            word &= inside if j != np.uint64(column) else ALL
+        start += np.uint64(2) * np.uint64(column) * size
+        while word != np.uint64(0):
+            bit = np.uint64(trailing_zeros(word))
+            word &= word - ONE
+            leaves[n] = first + bit
+            n += ONE
+            if ordered:
+                value = sets.value[first + bit]
+                low = np.uint64(box[start + bit])
+                # a tree's first leaf is dropped behind the last code, as in _add_leaves
+                at = low if low != np.uint64(0) else np.uint64(padded) + (n & np.uint64(LANES - 1))
+                energy[at] += value - before
+                before = value
+    if not ordered:
+        _add_leaves(sets, ordered, column, padded // LANES, leaves, n, energy)
 
 
 @njit(nogil=True, cache=True, fastmath=FAST, error_model="numpy")
@@ -290,8 +299,7 @@ def sweeps(width):
                     n = _set_bits(reach, n_words, found, slots)
                     size = columns.start[j + 1] - columns.start[j]
                     if blocked:
-                        n = _open_blocks(columns, sets, codes[c], j, slots, n, leaves)
-                        _add_leaves(sets, columns.ordered[j], j, size // LANES, leaves, n, energy)
+                        _add_blocks(columns, sets, codes[c], j, slots, n, leaves, energy)
                     else:
                         _add_leaves(sets, columns.ordered[j], j, size // LANES, slots, n, energy)
                     codes[c, j] = _draw(
@@ -350,8 +358,7 @@ def slices(width):
             for k in range(n):
                 slots[k] += offset
             if blocked:
-                n = _open_blocks(columns, sets, codes[i], column, slots, n, leaves)
-                _add_leaves(sets, columns.ordered[column], column, n_groups, leaves, n, out[i])
+                _add_blocks(columns, sets, codes[i], column, slots, n, leaves, out[i])
             else:
                 _add_leaves(sets, columns.ordered[column], column, n_groups, slots, n, out[i])
 

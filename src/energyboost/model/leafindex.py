@@ -37,6 +37,7 @@ class LeafIndex:
         self.width = 1 << (words - 1).bit_length()
         self._used_rows = 0
         self._used_blocks = 0
+        self._used_leaves = 0
         # the most rows of words that a tree can have: see add_rows
         self._rows_beside_leaves = 1 + len(columns.size) + int(columns.level_start[-1])
         n_columns, n_slots = len(columns.size), max_trees * self.width * 64
@@ -54,8 +55,9 @@ class LeafIndex:
             levels=np.zeros((n_leaf_slots, groups.sum()), np.uint16),
             levels_start=np.cumsum(groups) - groups,
             block=np.zeros(n_slots if self.blocked else 0, np.uint32),
-            block_leaves=np.zeros(0, np.uint64),
-            block_box=np.zeros((0, n_columns, 2, 64), code_dtype),
+            block_first=np.zeros(0, np.uint32),
+            block_size=np.zeros(0, np.uint8),
+            block_box=np.zeros(0, code_dtype),
             block_levels=np.zeros((columns.level_start[-1], 0), np.uint64),
         )
 
@@ -66,14 +68,13 @@ class LeafIndex:
 
     def add(self, tree: Tree) -> None:
         """Append a tree."""
-        nodes, first_row = tree.arrays, self._used_rows
+        nodes, first_row, first_block = tree.arrays, self._used_rows, self._used_blocks
         low, high, admits = leaf_boxes(self.columns, nodes)
+        slot_of_leaf = np.arange(tree.n_leaves)
+        first_leaf = self.n_trees * self.width * 64
         if self.blocked:
-            slot_of_leaf = np.zeros(tree.n_leaves, np.int64)
-            at_of_leaf = self._place_blocks(slot_of_leaf, blocks_of_leaves(nodes, slot_of_leaf))
-        else:
-            slot_of_leaf = np.arange(tree.n_leaves)
-            at_of_leaf = self.n_trees * self.width * 64 + slot_of_leaf
+            first_leaf = self._used_leaves
+            self._room_for_blocks(blocks_of_leaves(nodes, slot_of_leaf), tree.n_leaves)
         self._sets = self._sets._replace(
             words=_grown(self._sets.words, 0, first_row + self._rows_beside_leaves + tree.n_leaves)
         )
@@ -81,33 +82,30 @@ class LeafIndex:
         sets.tree_row[self.n_trees] = first_row
         step = sets.step[:, self.n_trees]
         self._used_rows += add_rows(self.columns, nodes, low, high, admits, slot_of_leaf, sets.words, first_row, step)
-        add_leaves(self.columns, low, admits, tree.leaf_value, at_of_leaf, sets)
+        add_leaves(self.columns, low, admits, tree.leaf_value, first_leaf, sets)
         if self.blocked:
-            add_blocks(self.columns, low, high, admits, at_of_leaf, sets)
+            add_blocks(self.columns, low, high, admits, slot_of_leaf, first_leaf, first_block, sets)
         self.n_trees += 1
 
-    def _place_blocks(self, block_of_leaf: npt.NDArray[np.int64], n_blocks: int) -> npt.NDArray[np.int64]:
-        """Make room for the blocks of the next tree; returns where each of its leaves stands."""
+    def _room_for_blocks(self, n_blocks: int, n_leaves: int) -> None:
+        """Make room for the blocks and leaves of the next tree, and number its blocks."""
         if n_blocks > 64 * self.width:
             self._widen(1 << (-(-n_blocks // 64) - 1).bit_length())
         first = self._used_blocks
         self._used_blocks += n_blocks
+        self._used_leaves += n_leaves
         sets = self._sets
-        box = _grown(sets.block_box, 0, self._used_blocks)
         self._sets = sets._replace(
-            value=_grown(sets.value, 0, len(box) * 64),
-            lower=_grown(sets.lower, 0, len(box) * 64),
-            levels=_grown(sets.levels, 0, len(box) * 64),
-            block_leaves=_grown(sets.block_leaves, 0, len(box)),
-            block_box=box,
-            block_levels=_grown(sets.block_levels, 1, len(box)),
+            value=_grown(sets.value, 0, self._used_leaves),
+            levels=_grown(sets.levels, 0, self._used_leaves),
+            block_first=_grown(sets.block_first, 0, self._used_blocks),
+            block_size=_grown(sets.block_size, 0, self._used_blocks),
+            # kernels read 64 leaves at once, of which the last block may have fewer
+            block_box=_grown(sets.block_box, 0, 2 * len(self.columns.size) * self._used_leaves + 64),
+            block_levels=_grown(sets.block_levels, 1, self._used_blocks),
         )
         slot = self.n_trees * self.width * 64
         sets.block[slot : slot + n_blocks] = np.arange(first, first + n_blocks)
-        # the bits of a block are its leaves from left to right
-        first_leaf = np.searchsorted(block_of_leaf, np.arange(n_blocks))
-        bit = np.arange(len(block_of_leaf)) - first_leaf[block_of_leaf]
-        return (first + block_of_leaf) * 64 + bit
 
     def _widen(self, width: int) -> None:
         """More words per tree: one with more blocks than expected has come."""

@@ -1,0 +1,116 @@
+"""What chance does: the steps of chains against exact transition matrices.
+
+The model of a test is fixed; the seed decides the draws alone. Every test has a control: the same test of the same
+draws against what a wrong sampler would do must fail.
+"""
+
+import numpy as np
+import pytest
+
+from energyboost.kernels.slices import sweeps
+from energyboost.sampling import gibbs
+from energyboost.sampling.gibbs import sweep
+from tests import exact
+from tests.chance import contradicted, rows_contradicted
+from tests.ensembles import Domain, random_energy
+
+DOMAIN = Domain((2, 3, 1, 2), (True, False, True, False))
+N_CELLS = 12
+
+
+@pytest.fixture(scope="module", params=[8, 600], ids=["flat", "blocked"])
+def energy(request):
+    """A model whose columns depend on each other."""
+    return random_energy(np.random.default_rng(1), DOMAIN, 4, 8, max_leaves=request.param, scale=1)
+
+
+def counts_of(codes):
+    """How many rows are in each cell."""
+    return np.bincount(exact.cell_numbers(DOMAIN, codes), minlength=N_CELLS)
+
+
+def started_everywhere(n_each):
+    """Chains that start from every cell, and the cells they start from."""
+    return np.repeat(exact.cells(DOMAIN), n_each, axis=0)
+
+
+def transitions(energy, seed, n_each=20_000, **how):
+    """How often a sweep leads from one cell to another."""
+    codes = started_everywhere(n_each)
+    sweep(energy, codes, 1, np.random.SeedSequence(seed), **how)
+    return [counts_of(part) for part in np.split(codes, N_CELLS)]
+
+
+@pytest.mark.parametrize("temperature", [0.7, 1.0, 3.0])
+def test_a_sweep_leaves_the_distribution_of_the_model_as_it_is(energy, temperature):
+    # of the enumeration, with no sampler: what the tests below rest on
+    probability = exact.probabilities(energy, temperature=temperature)
+    matrix = exact.sweep_matrix(DOMAIN, probability)
+    np.testing.assert_allclose(matrix.sum(axis=1), 1, rtol=1e-12)
+    np.testing.assert_allclose(probability @ matrix, probability, rtol=1e-12)
+
+
+def test_sweeps_lead_from_cell_to_cell_as_often_as_the_exact_matrix_says(energy, seed):
+    counts, probability = transitions(energy, seed), exact.probabilities(energy)
+    assert not rows_contradicted(counts, exact.sweep_matrix(DOMAIN, probability))
+    # the controls: columns in the opposite order, another temperature, a column left out
+    assert rows_contradicted(counts, exact.sweep_matrix(DOMAIN, probability, [3, 2, 1, 0]))
+    warm = exact.probabilities(energy, temperature=1.2)
+    assert rows_contradicted(counts, exact.sweep_matrix(DOMAIN, warm))
+    assert rows_contradicted(counts, exact.sweep_matrix(DOMAIN, probability, [0, 1]))
+
+
+def test_a_temperature_divides_energies(energy, seed):
+    counts = transitions(energy, seed, temperature=2.0)
+    warm = exact.sweep_matrix(DOMAIN, exact.probabilities(energy, temperature=2.0))
+    assert not rows_contradicted(counts, warm)
+    assert rows_contradicted(counts, exact.sweep_matrix(DOMAIN, exact.probabilities(energy)))
+
+
+def test_the_first_trees_can_be_sampled_alone(energy, seed):
+    counts = transitions(energy, seed, n_trees=2)
+    assert not rows_contradicted(counts, exact.sweep_matrix(DOMAIN, exact.probabilities(energy, 2)))
+    assert rows_contradicted(counts, exact.sweep_matrix(DOMAIN, exact.probabilities(energy)))
+
+
+def test_held_columns_condition_the_others(energy, rng):
+    codes, free = started_everywhere(20_000), np.array([1, 3])
+    uniforms = rng.random((len(codes), 1, 2), dtype=np.float32)
+    kept = np.empty((len(codes), 0, 4), codes.dtype)
+    kernel = sweeps(energy.index.width)
+    kernel(energy.columns, energy.index.arrays, 4, energy.base, np.float32(1), free, codes, uniforms, kept)
+    counts = [counts_of(part) for part in np.split(codes, N_CELLS)]
+    probability = exact.probabilities(energy)
+    assert not rows_contradicted(counts, exact.sweep_matrix(DOMAIN, probability, free))
+    assert rows_contradicted(counts, exact.sweep_matrix(DOMAIN, probability))
+
+
+@pytest.mark.parametrize("uniforms_at_once", [1, 1 << 20])
+def test_kept_states_follow_each_other_as_sweeps_do(energy, seed, monkeypatch, uniforms_at_once):
+    # sweeps are cut into stretches, each with numbers of its own: states must go on across the cuts
+    monkeypatch.setattr(gibbs, "UNIFORMS_AT_ONCE", uniforms_at_once)
+    codes = np.repeat(exact.cells(DOMAIN)[:1], 100_000, axis=0)
+    kept = sweep(energy, codes, 4, np.random.SeedSequence(seed), n_kept=2, block_size=1000)
+    assert np.array_equal(kept[:, -1], codes)
+    matrix = exact.sweep_matrix(DOMAIN, exact.probabilities(energy))
+    third = np.linalg.matrix_power(matrix, 3)[0]
+    assert not contradicted(counts_of(kept[:, 0]), third, 2)
+    pairs = exact.cell_numbers(DOMAIN, kept[:, 0]) * N_CELLS + exact.cell_numbers(DOMAIN, kept[:, 1])
+    pairs = np.bincount(pairs, minlength=N_CELLS**2)
+    assert not contradicted(pairs, (third[:, None] * matrix).ravel(), 2)
+    # the control: states that know nothing of each other
+    assert contradicted(pairs, np.outer(third, third @ matrix).ravel(), 2)
+
+
+def test_long_chains_draw_from_the_model(energy, seed):
+    codes = np.repeat(exact.cells(DOMAIN)[-1:], 60_000, axis=0)
+    sweep(energy, codes, 30, np.random.SeedSequence(seed))
+    probability = exact.probabilities(energy)
+    last = np.linalg.matrix_power(exact.sweep_matrix(DOMAIN, probability), 30)[-1]
+    assert np.abs(last - probability).max() < 1e-9  # what is left of the start cannot be seen
+    counts = counts_of(codes)
+    assert not contradicted(counts, probability)
+    # the controls: the baseline, a model without its last tree, and one a little warmer
+    assert contradicted(counts, exact.probabilities(energy, 0))
+    assert contradicted(counts, exact.probabilities(energy, 3))
+    assert contradicted(counts, exact.probabilities(energy, temperature=1.1))
