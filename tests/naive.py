@@ -260,22 +260,3 @@ def line_search(value, p, q):
     """The best of 101 steps, spread evenly in logarithm over [0.001, 10]."""
     steps = [10 ** (-3 + 4 * k / 100) for k in range(101)]
     return max(steps, key=lambda step: likelihood_gain(step, value, p, q))
-
-
-def blocks_of_leaves(tree):
-    """The number, from left to right, of the largest subtree of at most 64 leaves that each leaf is in."""
-
-    def leaves_below(node):
-        return 1 if node < 0 else leaves_below(tree.left[node]) + leaves_below(tree.right[node])
-
-    blocks = []
-
-    def cut(node):
-        if leaves_below(node) <= 64:
-            blocks.extend([blocks[-1] + 1 if blocks else 0] * leaves_below(node))
-        else:
-            cut(tree.left[node])
-            cut(tree.right[node])
-
-    cut(0 if len(tree.column) else -1)
-    return blocks

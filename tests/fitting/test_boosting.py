@@ -107,5 +107,5 @@ def test_every_size_of_tree_can_be_trained(rng, max_leaves):
     state, _ = train(dependent_rows(rng, domain, 4000), domain, max_leaves=max_leaves, pool_size=4000)
     most = max(tree.n_leaves for tree in state.energy.trees)
     assert most == 2 if max_leaves == 2 else 64 < most <= 600
-    assert state.energy.index.blocked == (max_leaves == 600)
+    assert state.energy.index.n_levels == (max_leaves == 600)
     assert state.energy.n_trees == 5

@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
+from energyboost.kernels.arrays import FAN, LANES
 from energyboost.kernels.leafsets import leaf_boxes
+from energyboost.model import leafindex
 from energyboost.model.energy import columns_of
 from energyboost.model.leafindex import LeafIndex
 from tests import naive
-from tests.ensembles import Domain, random_tree
+from tests.ensembles import Domain, random_rows, random_tree
 
 DOMAINS = [
     Domain((5, 17, 64), (True, True, True)),
@@ -52,31 +54,56 @@ def test_a_code_admits_the_leaves_whose_boxes_hold_it(rng, domain):
                 assert admitted_slots(index.arrays, columns, t, j, code) == expected
 
 
+def admitted_by(row, column, box):
+    """Whether a box holds a row, whatever its code of one column."""
+    return all(code in codes for j, (code, codes) in enumerate(zip(row, box, strict=True)) if j != column)
+
+
+def children(treelets, treelet, row, column):
+    """The children that a row reaches in a treelet along a column: those that all nodes keep."""
+    kept = int(treelets.keep[treelet, FAN - 1])
+    for lane in range(FAN - 1):
+        j = int(treelets.column[treelet, lane])
+        if j != column:
+            goes_right = int(row[j]) >= int(treelets.threshold[treelet, lane])
+            kept &= int(treelets.keep[treelet, FAN * goes_right + lane])
+    for node in range(treelets.set_start[treelet], treelets.set_start[treelet + 1]):
+        j = int(treelets.set_column[node])
+        if j != column:
+            word = int(treelets.mask_bits[int(treelets.set_word[node]) + int(row[j]) // 64])
+            kept &= int(treelets.set_keep[node, 1 - (word >> int(row[j]) % 64 & 1)])
+    return [int(treelets.first[treelet]) + bit for bit in range(FAN) if kept >> bit & 1]
+
+
+@pytest.mark.parametrize("largest", [(40, 5000), (40, 80)], ids=["one level", "two levels"])
 @pytest.mark.parametrize("shape", ["bushy", "chain"])
-def test_blocks_hold_the_boxes_of_their_leaves_and_are_admitted_with_any_of_them(rng, shape):
-    domain = Domain((300, 300, 9), (True, True, False))
+@pytest.mark.parametrize("n_more", [0, 300], ids=["few columns", "many columns"])
+def test_slots_and_treelets_lead_to_the_leaves_that_a_row_can_reach(rng, monkeypatch, shape, largest, n_more):
+    monkeypatch.setattr(leafindex, "LARGEST", largest)
+    domain = Domain((300, 90, 70) + (2,) * n_more, (True, True, False) + (True, False) * (n_more // 2))
     columns = columns_of(domain)
-    index = LeafIndex(columns, 4, 600, domain.code_dtype)
-    trees = [random_tree(rng, domain, n_leaves, shape) for n_leaves in (600, 1, 64, 65)]
+    index = LeafIndex(columns, 4, 100, domain.code_dtype)
+    trees = [random_tree(rng, domain, n_leaves, shape) for n_leaves in (600, 1, 16, 17)]
     for tree in trees:
         index.add(tree)
-    sets = index.arrays
+    sets, first_leaf = index.arrays, 0
+    assert sets.n_levels == 1 + (largest[1] < 100)
     for t, tree in enumerate(trees):
-        boxes, block_of_leaf = naive.leaf_boxes(tree, domain.sizes), naive.blocks_of_leaves(tree)
-        for j, size in enumerate(domain.sizes):
-            for code in range(0, size, 7):
-                expected = {block_of_leaf[leaf] for leaf, box in enumerate(boxes) if code in box[j]}
-                assert admitted_slots(sets, columns, t, j, code) == expected
-        n_in_use = 0
+        boxes = naive.leaf_boxes(tree, domain.sizes)
+        assert np.array_equal(sets.value[first_leaf:][: len(boxes)], tree.leaf_value.astype(np.float32))
         for leaf, box in enumerate(boxes):
-            block = int(sets.block[t * index.width * 64 + block_of_leaf[leaf]])
-            first, size = int(sets.block_first[block]), int(sets.block_size[block])
-            bit = leaf - block_of_leaf.index(block_of_leaf[leaf])
-            n_in_use += bit < size
-            assert sets.value[first + bit] == np.float32(tree.leaf_value[leaf])
-            for j in (0, 1):
-                low, high = sets.block_box[2 * (3 * first + j * size) :][[bit, size + bit]]
-                assert set(range(low, high + 1)) == box[j]
-            levels = sets.block_levels[columns.level_start[2] : columns.level_start[3], block]
-            assert {k for k in range(9) if int(levels[k]) >> bit & 1} == box[2]
-        assert n_in_use == tree.n_leaves
+            assert [min(box[j]) for j in (0, 1)] == sets.lower[first_leaf + leaf, :2].tolist()
+            levels = sets.levels[first_leaf + leaf, sets.levels_start[2] :]
+            assert {k for k in range(70) if int(levels[k // LANES]) >> k % LANES & 1} == box[2]
+        for row in random_rows(rng, domain, 3):
+            for column in (0, 2, domain.n_columns - 1):
+                slots = set(range(64 * index.width))
+                for j in range(domain.n_columns):
+                    slots &= admitted_slots(sets, columns, t, j, row[j]) if j != column else slots
+                reached = [int(sets.slot[64 * index.width * t + slot]) for slot in sorted(slots)]
+                for _ in range(sets.n_levels):
+                    assert reached, "a slot or a treelet is reached without a leaf in it"
+                    reached = [child for one in reached for child in children(sets.treelets, one, row, column)]
+                expected = [leaf for leaf, box in enumerate(boxes) if admitted_by(row, column, box)]
+                assert [leaf - first_leaf for leaf in reached] == expected
+        first_leaf += tree.n_leaves

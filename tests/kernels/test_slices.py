@@ -5,6 +5,7 @@ import pytest
 
 from energyboost.kernels.arrays import IMPOSSIBLE, LANES
 from energyboost.kernels.slices import slices
+from energyboost.model import leafindex
 from energyboost.model.energy import Energy
 from tests import naive
 from tests.ensembles import (
@@ -46,7 +47,7 @@ def slice_of(energy, row, column, first_tree=0, last_tree=None):
 def test_a_slice_is_the_energy_of_every_code(rng, case):
     domain, n_leaves, max_leaves, width = CASES[case]
     energy = random_energy(rng, domain, 6, n_leaves, max_leaves=max_leaves)
-    assert (energy.index.width, energy.index.blocked) == (width, False)
+    assert (energy.index.width, energy.index.n_levels) == (width, 0)
     for row in random_rows(rng, domain, 5):
         for column in range(domain.n_columns):
             got = slice_of(energy, row, column)
@@ -54,19 +55,23 @@ def test_a_slice_is_the_energy_of_every_code(rng, case):
 
 
 @pytest.mark.parametrize(
-    ("domain", "n_leaves", "shape", "width"),
+    ("domain", "n_leaves", "shape", "n_levels", "width"),
     [
-        (MIXED, 600, "bushy", 1),
-        (MIXED, 340, "chain", 8),
-        (WIDE_LEVELS, 600, "bushy", 1),
-        (WIDE_LEVELS, 340, "chain", 8),
-        (WIDE_LEVELS, 4500, "bushy", 4),
+        (MIXED, 600, "bushy", 1, 2),
+        (MIXED, 340, "chain", 1, 6),
+        (MIXED, 600, "bushy", 2, 1),
+        (MIXED, 340, "chain", 2, 5),
+        (WIDE_LEVELS, 600, "bushy", 1, 2),
+        (WIDE_LEVELS, 340, "chain", 1, 6),
+        (WIDE_LEVELS, 600, "bushy", 2, 1),
+        (WIDE_LEVELS, 4500, "bushy", 2, 3),
     ],
     ids=str,
 )
-def test_a_slice_of_large_trees_is_the_energy_of_every_code(rng, domain, n_leaves, shape, width):
+def test_a_slice_of_large_trees_is_the_energy_of_every_code(rng, monkeypatch, domain, n_leaves, shape, n_levels, width):
+    monkeypatch.setattr(leafindex, "LARGEST", (512, 4096) if n_levels == 1 else (128, 512))
     energy = random_energy(rng, domain, 2, n_leaves, max_leaves=max(600, n_leaves), shape=shape)
-    assert (energy.index.width, energy.index.blocked) == (width, True)
+    assert (energy.index.width, energy.index.n_levels) == (width, n_levels)
     assert max(tree.n_leaves for tree in energy.trees) > 0.9 * n_leaves
     for row in random_rows(rng, domain, 2):
         for column in range(domain.n_columns):

@@ -31,6 +31,11 @@ def test_a_column_without_codes_or_with_too_many_is_refused(size, shown):
         Domain((2, size), (True, True))
 
 
+def test_too_many_columns_are_refused():
+    with pytest.raises(ValueError, match="65,537 columns; a domain has at most 65,536"):
+        Domain((2,) * 65_537, (True,) * 65_537)
+
+
 def test_columns_are_laid_end_to_end_in_whole_lanes():
     sizes = (1, LANES, LANES + 1, 300)
     columns = columns_of(Domain(sizes, (True, False, True, False)))

@@ -37,6 +37,11 @@ def test_the_domain_follows_the_columns():
     assert schema.names == ("age", "city", "size", "smoker")
 
 
+def test_too_many_columns_are_refused():
+    with pytest.raises(DataError, match="the table has 65,537 columns, more than 65,536: keep those you need"):
+        Schema.infer(np.zeros((1, 65_537)))
+
+
 def test_a_schema_prints_what_it_decided_and_why():
     lines = str(Schema.infer(mixed())).split("\n")
     assert lines[0].split() == ["column", "type", "codec", "codes", "why"]

@@ -8,6 +8,9 @@ import numpy as np
 LANES = 16
 """Codes of a column are laid out in runs padded to a multiple of this, so that loops over them vectorise."""
 
+FAN = 16
+"""The most children of a treelet: as many bits as one of its sets has."""
+
 IMPOSSIBLE = np.float32(-1e30)
 """The energy of a code that cannot occur (a finite stand-in for minus infinity)."""
 
@@ -40,13 +43,32 @@ class Trees(NamedTuple):
     leaf_value: np.ndarray  # float64 (n_leaves,)
 
 
+class Treelets(NamedTuple):
+    """Small subtrees, each with up to ``FAN`` children: leaves, or treelets further down.
+
+    A node keeps the children that are not below the side a code does not go to; the children that a row reaches are
+    the AND over the nodes. Those that split ordered columns take up to ``FAN - 1`` lanes; the last lane keeps the
+    children that there are. Those that split unordered columns stand in a list, from ``set_start`` on.
+    """
+
+    first: np.ndarray  # uint32 (n_treelets,): the first child; the others follow from left to right
+    column: np.ndarray  # uint8 or uint16 (n_treelets, FAN)
+    threshold: np.ndarray  # code dtype (n_treelets, FAN)
+    keep: np.ndarray  # uint16 (n_treelets, 2 * FAN): bits of the children kept by a code going left; then going right
+    set_start: np.ndarray  # uint32 (n_treelets + 1,)
+    set_column: np.ndarray  # uint16 (n_set_nodes,)
+    set_word: np.ndarray  # uint32 (n_set_nodes,): first word of the mask
+    set_keep: np.ndarray  # uint16 (n_set_nodes, 2)
+    mask_bits: np.ndarray  # uint64 (n_mask_words,): levels going left
+
+
 class LeafSets(NamedTuple):
     """Trees as sets of leaves, for slices: the leaves that each code admits.
 
-    A *slot* is a bit of a tree's ``width`` words: a leaf or, in trees too large for that, a subtree
-    of up to 64 leaves, its *block*. Row
+    A *slot* is a bit of a tree's ``width`` words: a leaf or, in trees too large for that, a subtree of up to ``FAN``
+    *blocks*, which are subtrees of up to ``FAN`` leaves. Row
     ``tree_row[t] + step[start[j] + k, t]`` of ``words`` holds the slots of tree t that column j admits at code k. The
-    leaves reachable along column i are the AND over all other columns. Slots run from left to right, so that along an
+    slots reachable along column i are the AND over all other columns. Slots run from left to right, so that along an
     ordered column the reachable leaves stand in the order of their codes.
     """
 
@@ -54,11 +76,9 @@ class LeafSets(NamedTuple):
     tree_row: np.ndarray  # uint32 (n_trees,)
     step: np.ndarray  # uint16 or uint32 (n_codes, n_trees)
     value: np.ndarray  # float32 (n_leaf_slots,)
-    lower: np.ndarray  # uint (n_leaf_slots, n_columns): first code, or a place to drop it; empty where slots are blocks
+    lower: np.ndarray  # code dtype (n_leaf_slots, n_columns): first code of an ordered column
     levels: np.ndarray  # uint16 (n_leaf_slots, groups of LANES levels): bits of the levels in an unordered column's set
     levels_start: np.ndarray  # int64 (n_columns,): first group of a column
-    block: np.ndarray  # uint32 (n_slots,): the block of a slot; empty where slots are leaves
-    block_first: np.ndarray  # uint32 (n_blocks,): where the leaves of a block begin
-    block_size: np.ndarray  # uint8 (n_blocks,): number of its leaves
-    block_box: np.ndarray  # code dtype, from 2 * n_columns * first on: per column, first codes, then last codes
-    block_levels: np.ndarray  # uint64 (n_levels, n_blocks): leaves that a level of an unordered column admits
+    slot: np.ndarray  # uint32 (n_slots,): the treelet that a slot is; empty where slots are leaves
+    n_levels: int  # of treelets, from a slot to a leaf
+    treelets: Treelets

@@ -3,7 +3,27 @@
 import numpy as np
 from numba import njit
 
-from energyboost.kernels.arrays import LANES
+from energyboost.kernels.arrays import FAN, LANES
+
+
+@njit(nogil=True, cache=True)
+def _spans(tree):
+    """The leaves below each node are the run begin .. end - 1, of which those below its left side end at middle."""
+    n_nodes = tree.column.shape[0]
+    begin, middle, end = np.zeros(n_nodes, np.int64), np.zeros(n_nodes, np.int64), np.zeros(n_nodes, np.int64)
+    size = np.zeros(n_nodes, np.int64)
+    for n in range(n_nodes - 1, -1, -1):  # children stand behind their parents
+        left, right = tree.left[n], tree.right[n]
+        size[n] = (1 if left < 0 else size[left]) + (1 if right < 0 else size[right])
+    for n in range(n_nodes):
+        end[n] = begin[n] + size[n]
+        left, right = tree.left[n], tree.right[n]
+        middle[n] = begin[n] + (1 if left < 0 else size[left])
+        if left >= 0:
+            begin[left] = begin[n]
+        if right >= 0:
+            begin[right] = middle[n]
+    return begin, middle, end
 
 
 @njit(nogil=True, cache=True)
@@ -19,21 +39,7 @@ def leaf_boxes(columns, tree):
     for j in range(n_columns):
         high[j] = columns.size[j]
     admits = np.ones((n_leaves, columns.level_start[-1]), np.bool_)
-    # the leaves below a node are the run begin .. end - 1; children stand behind their parents
-    begin, end = np.zeros(n_nodes, np.int64), np.zeros(n_nodes, np.int64)
-    middle = np.zeros(n_nodes, np.int64)
-    size = np.zeros(n_nodes, np.int64)
-    for n in range(n_nodes - 1, -1, -1):
-        left, right = tree.left[n], tree.right[n]
-        size[n] = (1 if left < 0 else size[left]) + (1 if right < 0 else size[right])
-    for n in range(n_nodes):
-        end[n] = begin[n] + size[n]
-        left, right = tree.left[n], tree.right[n]
-        middle[n] = begin[n] + (1 if left < 0 else size[left])
-        if left >= 0:
-            begin[left] = begin[n]
-        if right >= 0:
-            begin[right] = middle[n]
+    begin, middle, end = _spans(tree)
     for n in range(n_nodes):
         j = tree.column[n]
         if columns.ordered[j]:
@@ -111,58 +117,68 @@ def add_leaves(columns, low, admits, values, first, sets):
                 for k in range(columns.size[j]):
                     if admits[leaf, columns.level_start[j] + k]:
                         sets.levels[at, sets.levels_start[j] + k // LANES] |= np.uint16(1 << (k % LANES))
-            elif sets.lower.shape[0]:
-                # A leaf from code 0 on is its tree's first along the column: its value is a constant of the slice. It
-                # is dropped behind the last code, in one of several places so that drops do not wait for each other.
-                padded = columns.start[j + 1] - columns.start[j]
-                sets.lower[at, j] = low[j, leaf] if low[j, leaf] > 0 else padded + (at >> 6) % LANES
+            else:
+                sets.lower[at, j] = low[j, leaf]
 
 
 @njit(nogil=True, cache=True)
-def add_blocks(columns, low, high, admits, block_of_leaf, first_leaf, first_block, sets):
-    """Write the blocks of a tree whose leaves stand from ``first_leaf`` on, each with the boxes of its leaves."""
-    n_columns = columns.size.shape[0]
-    for leaf in range(low.shape[1]):
-        block = first_block + block_of_leaf[leaf]
-        if leaf == 0 or block_of_leaf[leaf - 1] != block_of_leaf[leaf]:
-            sets.block_first[block] = first_leaf + leaf
-        sets.block_size[block] += 1
-    for leaf in range(low.shape[1]):
-        block = first_block + block_of_leaf[leaf]
-        first, size = np.int64(sets.block_first[block]), np.int64(sets.block_size[block])
-        bit = first_leaf + leaf - first
-        for j in range(n_columns):
-            if columns.ordered[j]:
-                at = 2 * (n_columns * first + j * size) + bit
-                sets.block_box[at] = low[j, leaf]
-                sets.block_box[at + size] = high[j, leaf] - 1
-                continue
-            for k in range(columns.level_start[j], columns.level_start[j + 1]):
-                if admits[leaf, k]:
-                    sets.block_levels[k, block] |= np.uint64(1) << np.uint64(bit)
+def group_leaves(tree, child, group):
+    """Cut a tree into its largest subtrees of at most FAN children, where ``child`` numbers those of the leaves.
 
-
-@njit(nogil=True, cache=True)
-def blocks_of_leaves(tree, block_of_leaf):
-    """Cut a tree into subtrees of at most 64 leaves; returns their number. Leaf order is kept."""
-    n_nodes = tree.column.shape[0]
-    if n_nodes == 0:
-        block_of_leaf[0] = 0
-        return 1
-    size = np.zeros(n_nodes, np.int64)
-    for n in range(n_nodes - 1, -1, -1):
-        left, right = tree.left[n], tree.right[n]
-        size[n] = (1 if left < 0 else size[left]) + (1 if right < 0 else size[right])
-    n_blocks, leaf = 0, 0
-    stack = [np.int64(0)]
+    Numbers the subtrees from left to right: writes to ``group`` which one each leaf is in, returns how many there are.
+    """
+    middle, n_groups = _spans(tree)[1], 0
+    stack = [(np.int64(0) if tree.column.shape[0] else np.int64(-1), np.int64(0), np.int64(tree.leaf_value.shape[0]))]
     while stack:
-        node = stack.pop()
-        leaves = 1 if node < 0 else size[node]
-        if leaves <= 64:
-            block_of_leaf[leaf : leaf + leaves] = n_blocks
-            leaf += leaves
-            n_blocks += 1
+        node, first, last = stack.pop()
+        if child[last - 1] - child[first] < FAN:
+            group[first:last] = n_groups
+            n_groups += 1
             continue
-        stack.append(np.int64(tree.right[node]))
-        stack.append(np.int64(tree.left[node]))
-    return n_blocks
+        stack.append((np.int64(tree.right[node]), middle[node], last))
+        stack.append((np.int64(tree.left[node]), first, middle[node]))
+    return n_groups
+
+
+@njit(nogil=True, cache=True)
+def add_treelets(columns, tree, child, group, first_child, first_treelet, first_set, first_word, treelets):
+    """Write the treelets of a tree, from ``first_treelet`` on; returns how many nodes split unordered columns."""
+    n_leaves = tree.leaf_value.shape[0]
+    n_treelets = group[n_leaves - 1] + 1
+    first, one = np.empty(n_treelets, np.int64), np.int64(1)
+    for leaf in range(n_leaves - 1, -1, -1):
+        first[group[leaf]] = child[leaf]
+    for leaf in range(n_leaves):
+        at = first_treelet + group[leaf]
+        treelets.first[at] = first_child + first[group[leaf]]
+        there = (one << (child[leaf] + 1 - first[group[leaf]])) - 1
+        treelets.keep[at] = (one << FAN) - 1
+        treelets.keep[at, FAN - 1] = treelets.keep[at, 2 * FAN - 1] = there
+    begin, middle, end = _spans(tree)
+    used, n_sets = np.zeros(n_treelets, np.int64), np.zeros(n_treelets, np.int64)
+    inside = np.zeros(tree.column.shape[0], np.bool_)
+    for n in range(tree.column.shape[0]):
+        g = group[begin[n]]
+        inside[n] = group[end[n] - 1] == g and child[end[n] - 1] > child[begin[n]]
+        n_sets[g] += inside[n] and not columns.ordered[tree.column[n]]
+    place = first_set + np.cumsum(n_sets) - n_sets
+    treelets.set_start[first_treelet : first_treelet + n_treelets] = place
+    treelets.set_start[first_treelet + n_treelets] = first_set + n_sets.sum()
+    for n in range(tree.column.shape[0]):
+        if not inside[n]:
+            continue
+        g = group[begin[n]]
+        below_left = (one << (child[middle[n] - 1] + 1 - first[g])) - (one << (child[begin[n]] - first[g]))
+        below_right = (one << (child[end[n] - 1] + 1 - first[g])) - (one << (child[middle[n]] - first[g]))
+        every = (one << FAN) - 1
+        if columns.ordered[tree.column[n]]:
+            at, lane = first_treelet + g, used[g]
+            treelets.column[at, lane], treelets.threshold[at, lane] = tree.column[n], tree.threshold[n]
+            treelets.keep[at, lane], treelets.keep[at, FAN + lane] = every - below_right, every - below_left
+            used[g] += 1
+        else:
+            at = place[g]
+            treelets.set_column[at], treelets.set_word[at] = tree.column[n], first_word + tree.mask_start[n]
+            treelets.set_keep[at, 0], treelets.set_keep[at, 1] = every - below_right, every - below_left
+            place[g] += 1
+    return n_sets.sum()

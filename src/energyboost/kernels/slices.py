@@ -14,7 +14,7 @@ from numba.core import cgutils
 from numba.cpython.unsafe.numbers import trailing_zeros
 from numba.extending import intrinsic
 
-from energyboost.kernels.arrays import IMPOSSIBLE, LANES
+from energyboost.kernels.arrays import FAN, IMPOSSIBLE, LANES
 
 # No NaN occurs, and sums may be reordered: vector code, the same on every call, not on every kind of processor.
 FAST = {"reassoc", "contract", "arcp", "nsz", "nnan"}
@@ -47,23 +47,45 @@ def _running_sum(typingctx, array, start, carry):
 
 
 @intrinsic
-def _inside(typingctx, box, low, high, code):
-    """The bits k for which ``box[low + k] <= code <= box[high + k]``, 64 of them at once."""
+def _kept(typingctx, columns, thresholds, keep, treelet, row, column):
+    """The AND of the children kept by the nodes of a treelet that split ordered columns, but for ``column``."""
 
     def codegen(context, builder, signature, arguments):
-        vector = ir.VectorType(context.get_data_type(signature.args[0].dtype), 64)
-        data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
-        low, high = (
-            builder.load(builder.bitcast(builder.gep(data, [start]), vector.as_pointer()), align=1)
-            for start in arguments[1:3]
-        )
-        undefined = ir.Constant(vector, ir.Undefined)
-        spread = builder.insert_element(undefined, arguments[3], ir.Constant(ir.IntType(32), 0))
-        spread = builder.shuffle_vector(spread, undefined, ir.Constant(ir.VectorType(ir.IntType(32), 64), [0] * 64))
-        both = builder.and_(builder.icmp_unsigned("<=", low, spread), builder.icmp_unsigned("<=", spread, high))
-        return builder.bitcast(both, ir.IntType(64))
+        word, lane = ir.IntType(64), ir.IntType(32)
+        data = {i: context.make_array(signature.args[i])(context, builder, arguments[i]).data for i in (0, 1, 2, 4)}
+        kinds = {i: context.get_data_type(signature.args[i].dtype) for i in data}
+        start = builder.mul(arguments[3], ir.Constant(word, FAN))
 
-    return types.uint64(box, types.uint64, types.uint64, box.dtype), codegen
+        def lanes(i, at):
+            place = builder.bitcast(builder.gep(data[i], [at]), ir.VectorType(kinds[i], FAN).as_pointer())
+            return builder.load(place, align=kinds[i].width // 8)
+
+        codes = ir.Constant(ir.VectorType(kinds[4], FAN), [0] * FAN)
+        for k in range(FAN - 1):
+            at = builder.load(builder.gep(data[0], [builder.add(start, ir.Constant(word, k))]))
+            code = builder.load(builder.gep(data[4], [builder.zext(at, word)]))
+            codes = builder.insert_element(codes, code, ir.Constant(lane, k))
+        goes_right = builder.icmp_unsigned(">=", codes, lanes(1, start))
+        left = builder.mul(start, ir.Constant(word, 2))
+        right = builder.add(left, ir.Constant(word, FAN))
+        kept = builder.select(goes_right, lanes(2, right), lanes(2, left))
+        zeros = ir.Constant(ir.VectorType(kinds[0], FAN), [0] * FAN)
+        one = builder.insert_element(zeros, builder.trunc(arguments[5], kinds[0]), ir.Constant(lane, 0))
+        free = builder.icmp_unsigned(
+            "==", lanes(0, start), builder.shuffle_vector(one, zeros, ir.Constant(ir.VectorType(lane, FAN), [0] * FAN))
+        )
+        sets = ir.VectorType(kinds[2], FAN)
+        is_node = ir.Constant(sets, [-1] * (FAN - 1) + [0])
+        kept = builder.or_(kept, builder.and_(builder.sext(free, sets), is_node))
+        length = FAN
+        while length > 1:
+            length //= 2
+            index = ir.VectorType(lane, length)
+            halves = (ir.Constant(index, list(range(first, first + length))) for first in (0, length))
+            kept = builder.and_(*(builder.shuffle_vector(kept, kept, half) for half in halves))
+        return builder.zext(builder.extract_element(kept, ir.Constant(lane, 0)), word)
+
+    return types.uint64(columns, thresholds, keep, types.uint64, row, types.uint64), codegen
 
 
 @intrinsic
@@ -122,70 +144,76 @@ def _set_bits(words, n_words, found, positions):
 
 
 @njit(nogil=True, cache=True, fastmath=FAST, error_model="numpy")
-def _add_leaves(sets, ordered, column, n_groups, leaves, n_leaves, energy):
+def _add_leaves(value, lower, levels, first_group, ordered, column, n_groups, leaves, n_leaves, energy):
     """Add the reached leaves to a slice: jumps at their first codes, or their values at each of their levels."""
-    value = sets.value
     if ordered:
-        lower, at = sets.lower, np.uint64(column)
+        at, behind = np.uint64(column), np.uint64(n_groups) * np.uint64(LANES)
         before = np.float32(0)
         for i in range(n_leaves):
             leaf = np.uint64(leaves[np.uint64(i)])
-            energy[np.uint64(lower[leaf, at])] += value[leaf] - before
+            low = np.uint64(lower[leaf, at])
+            # A leaf from code 0 on is its tree's first along the column: its value is a constant of the slice. It is
+            # dropped behind the last code, in one of several places so that drops do not wait for each other.
+            low = low if low != np.uint64(0) else behind + (np.uint64(i) & np.uint64(LANES - 1))
+            energy[low] += value[leaf] - before
             before = value[leaf]
         return
-    levels, stride = sets.levels.reshape(-1), np.uint64(sets.levels.shape[1])
+    stride = np.uint64(levels.shape[1])
     for g in range(np.uint64(n_groups)):
-        first = np.uint64(sets.levels_start[column]) + np.uint64(g)
+        first = np.uint64(first_group) + np.uint64(g)
         _add_levels(energy, np.uint64(g) * np.uint64(LANES), value, levels, first, stride, leaves, np.uint64(n_leaves))
 
 
-@njit(nogil=True, cache=True, fastmath=FAST, error_model="numpy")
-def _add_blocks(columns, sets, row, column, slots, n_slots, leaves, energy):
-    """Add the reached leaves of reached blocks to a slice; the same AND as of slots finds them, over their boxes."""
-    box, n_columns = sets.block_box, np.uint64(row.shape[0])
-    ordered, padded = columns.ordered[column], columns.start[column + 1] - columns.start[column]
-    before = np.float32(0)
-    n = np.uint64(0)
-    for i in range(n_slots):
-        block = np.uint64(sets.block[np.uint64(slots[np.uint64(i)])])
-        first, size = np.uint64(sets.block_first[block]), np.uint64(sets.block_size[block])
-        start = np.uint64(2) * n_columns * first
-        word = ALL >> (np.uint64(64) - size)
-        for j in range(np.uint64(0), n_columns):
-            # stopping at the last leaf left would save little reading and cost a misprediction
-            if columns.ordered[j]:
-                low = start + np.uint64(2) * j * size
-                inside = _inside(box, low, low + size, row[j])
-            else:
-                inside = sets.block_levels[columns.level_start[j] + row[j], block]
-            word &= inside if j != np.uint64(column) else ALL
-        start += np.uint64(2) * np.uint64(column) * size
-        while word != np.uint64(0):
-            bit = np.uint64(trailing_zeros(word))
-            word &= word - ONE
-            leaves[n] = first + bit
-            n += ONE
-            if ordered:
-                value = sets.value[first + bit]
-                low = np.uint64(box[start + bit])
-                # a tree's first leaf is dropped behind the last code, as in _add_leaves
-                at = low if low != np.uint64(0) else np.uint64(padded) + (n & np.uint64(LANES - 1))
-                energy[at] += value - before
-                before = value
-    if not ordered:
-        _add_leaves(sets, ordered, column, padded // LANES, leaves, n, energy)
+@njit(nogil=True, cache=True)
+def _room(sets, n_words):
+    """Arrays for whatever a row may reach, slots or leaves: kernels write up to two places behind the last."""
+    n = max(64 * n_words, sets.value.shape[0] if sets.n_levels else 0) + 2
+    return np.empty(n, np.uint32), np.empty(n if sets.n_levels else 0, np.uint32)
 
 
 @njit(nogil=True, cache=True, fastmath=FAST, error_model="numpy")
-def _draw(ordered, energy, base, cold, n_codes, weight, uniform):
-    """Draw a code from softmax((slice + base) * cold) and clear the slice."""
-    n = np.uint64(n_codes)
+def _descend(slot, n_levels, treelets, row, column, slots, n_slots, others):
+    """From reached slots to the leaves that a row reaches along ``column``; returns these and their number.
+
+    Both ``slots`` and ``others`` are written over.
+    """
+    free, n = np.uint64(column), np.uint64(n_slots)
+    for i in range(n):
+        slots[np.uint64(i)] = slot[np.uint64(slots[np.uint64(i)])]
+    reached, children = slots, others
+    for _ in range(n_levels):
+        n_reached, n = n, np.uint64(0)
+        for i in range(n_reached):
+            treelet = np.uint64(reached[np.uint64(i)])
+            word = _kept(treelets.column, treelets.threshold, treelets.keep, treelet, row, free)
+            for node in range(np.uint64(treelets.set_start[treelet]), np.uint64(treelets.set_start[treelet + ONE])):
+                code = np.uint64(row[np.uint64(treelets.set_column[node])])
+                levels = treelets.mask_bits[np.uint64(treelets.set_word[node]) + (code >> np.uint64(6))]
+                goes_right = ((levels >> (code & np.uint64(63))) & ONE) ^ ONE
+                word &= np.uint64(treelets.set_keep[node, goes_right]) if treelets.set_column[node] != free else ALL
+            first = np.uint64(treelets.first[treelet])
+            for _ in range(2):  # without a branch, as in _set_bits
+                children[n] = first + np.uint64(trailing_zeros(word | TOP))
+                n += np.uint64(word != np.uint64(0))
+                word &= word - ONE
+            while word != np.uint64(0):
+                children[n] = first + np.uint64(trailing_zeros(word))
+                n += ONE
+                word &= word - ONE
+        reached, children = children, reached
+    return reached, n
+
+
+@njit(nogil=True, cache=True, fastmath=FAST, error_model="numpy")
+def _draw(ordered, energy, base, first, cold, n_codes, weight, uniform):
+    """Draw a code from softmax((slice + base) * cold) and clear the slice; ``base`` is read from ``first`` on."""
+    n, first = np.uint64(n_codes), np.uint64(first)
     if ordered:
         carry = np.float32(0)
         for k in range(np.uint64(0), n, np.uint64(LANES)):
             carry = _running_sum(energy, np.uint64(k), carry)
     for k in range(n):
-        weight[np.uint64(k)] = (energy[np.uint64(k)] + base[np.uint64(k)]) * cold
+        weight[np.uint64(k)] = (energy[np.uint64(k)] + base[first + np.uint64(k)]) * cold
     for k in range(n + np.uint64(LANES)):
         energy[np.uint64(k)] = np.float32(0)
     top = np.float32(IMPOSSIBLE)
@@ -243,13 +271,11 @@ def sweeps(width):
         n_chains, n_columns = codes.shape
         n_sweeps, n_free = uniforms.shape[1], free.shape[0]
         n_words = n_trees * width
-        blocked = sets.block.shape[0] > 0
         words = sets.words.reshape(-1)
         behind = np.empty((max(1, n_free), n_words), np.uint64)  # AND over the columns still to come in this sweep
         before = np.empty(n_words, np.uint64)  # AND over the columns already swept and those held fixed
         reach, found = np.empty(n_words, np.uint64), np.empty(n_words + 1, np.uint32)
-        slots = np.empty(64 * n_words + 2, np.uint32)
-        leaves = np.empty(sets.value.shape[0] + 2 if blocked else 0, np.uint32)
+        slots, others = _room(sets, n_words)
         longest = 0
         for j in range(n_columns):
             longest = max(longest, columns.start[j + 1] - columns.start[j])
@@ -262,55 +288,51 @@ def sweeps(width):
             row = np.uint64(sets.tree_row[t]) * np.uint64(width)
             for q in range(width):
                 every_slot[np.uint64(t * width + q)] = words[row + np.uint64(q)]
+        # taken out of their tuples once: that counts references, which costs more than a slice of few trees
+        start, ordered, tree_row, step = columns.start, columns.ordered, sets.tree_row, sets.step
+        value, lower, levels, levels_start = sets.value, sets.lower, sets.levels, sets.levels_start
+        slot, treelets, n_levels = sets.slot, sets.treelets, sets.n_levels
         for c in range(n_chains):
             for s in range(n_sweeps):
                 for q in range(n_words):  # not a slice assignment: its error message takes seconds to compile
                     before[q] = every_slot[q]
                 for j in range(n_columns):
                     if held[j]:
-                        step = sets.step[columns.start[j] + codes[c, j]]
+                        code = start[j] + codes[c, j]
                         for t in range(n_trees):
-                            row = (np.uint64(sets.tree_row[t]) + np.uint64(step[t])) * np.uint64(width)
+                            row = (np.uint64(tree_row[t]) + np.uint64(step[code, t])) * np.uint64(width)
                             for q in range(width):
                                 before[np.uint64(t * width + q)] &= words[row + np.uint64(q)]
-                behind[n_free - 1] = ALL
+                for q in range(n_words):
+                    behind[n_free - 1, q] = ALL
                 for i in range(n_free - 1, 0, -1):
-                    step = sets.step[columns.start[free[i]] + codes[c, free[i]]]
-                    here, later = behind[i - 1], behind[i]
+                    code = start[free[i]] + codes[c, free[i]]
                     for t in range(n_trees):
-                        row = (np.uint64(sets.tree_row[t]) + np.uint64(step[t])) * np.uint64(width)
+                        row = (np.uint64(tree_row[t]) + np.uint64(step[code, t])) * np.uint64(width)
                         for q in range(width):
-                            here[np.uint64(t * width + q)] = later[np.uint64(t * width + q)] & words[row + np.uint64(q)]
+                            at = np.uint64(t * width + q)
+                            behind[i - 1, at] = behind[i, at] & words[row + np.uint64(q)]
                 for i in range(n_free):
                     j = free[i]
-                    later = behind[i]
                     if i == 0:
                         for q in range(n_words):
-                            reach[q] = before[q] & later[q]
+                            reach[q] = before[q] & behind[0, q]
                     else:
-                        step = sets.step[columns.start[free[i - 1]] + codes[c, free[i - 1]]]
+                        code = start[free[i - 1]] + codes[c, free[i - 1]]
                         for t in range(n_trees):
-                            row = (np.uint64(sets.tree_row[t]) + np.uint64(step[t])) * np.uint64(width)
+                            row = (np.uint64(tree_row[t]) + np.uint64(step[code, t])) * np.uint64(width)
                             for q in range(width):
                                 at = np.uint64(t * width + q)
                                 word = before[at] & words[row + np.uint64(q)]
                                 before[at] = word
-                                reach[at] = word & later[at]
+                                reach[at] = word & behind[i, at]
                     n = _set_bits(reach, n_words, found, slots)
-                    size = columns.start[j + 1] - columns.start[j]
-                    if blocked:
-                        _add_blocks(columns, sets, codes[c], j, slots, n, leaves, energy)
-                    else:
-                        _add_leaves(sets, columns.ordered[j], j, size // LANES, slots, n, energy)
-                    codes[c, j] = _draw(
-                        columns.ordered[j],
-                        energy,
-                        base[columns.start[j] :],
-                        cold,
-                        size,
-                        weight,
-                        uniforms[c, s, i],
-                    )
+                    leaves = slots
+                    if n_levels:
+                        leaves, n = _descend(slot, n_levels, treelets, codes[c], j, slots, n, others)
+                    size = start[j + 1] - start[j]
+                    _add_leaves(value, lower, levels, levels_start[j], ordered[j], j, size // LANES, leaves, n, energy)
+                    codes[c, j] = _draw(ordered[j], energy, base, start[j], cold, size, weight, uniforms[c, s, i])
                 kept = s - (n_sweeps - out.shape[1])
                 if kept >= 0:
                     for j in range(n_columns):
@@ -332,34 +354,33 @@ def slices(width):
         n_rows, n_columns = codes.shape
         n_trees = last_tree - first_tree
         n_words = n_trees * width
-        blocked = sets.block.shape[0] > 0
         words = sets.words.reshape(-1)
         reach, found = np.empty(n_words, np.uint64), np.empty(n_words + 1, np.uint32)
-        slots = np.empty(64 * n_words + 2, np.uint32)
-        leaves = np.empty(sets.value.shape[0] + 2 if blocked else 0, np.uint32)
+        slots, others = _room(sets, n_words)
         n_groups = (columns.start[column + 1] - columns.start[column]) // LANES
-        offset = np.uint32(first_tree * width * 64)
+        ordered, first_group, offset = columns.ordered[column], sets.levels_start[column], first_tree * width * 64
+        start, tree_row, step = columns.start, sets.tree_row, sets.step
+        value, lower, levels = sets.value, sets.lower, sets.levels
+        slot, treelets, n_levels = sets.slot, sets.treelets, sets.n_levels
         for i in range(n_rows):
             for t in range(n_trees):
-                row = np.uint64(sets.tree_row[first_tree + t]) * np.uint64(width)
+                row = np.uint64(tree_row[first_tree + t]) * np.uint64(width)
                 for q in range(width):
                     reach[np.uint64(t * width + q)] = words[row + np.uint64(q)]
             for j in range(n_columns):
                 if j == column:
                     continue
-                step = sets.step[columns.start[j] + codes[i, j]]
-                for t in range(n_trees):
-                    row = (np.uint64(sets.tree_row[first_tree + t]) + np.uint64(step[first_tree + t])) * np.uint64(
-                        width
-                    )
+                code = start[j] + codes[i, j]
+                for t in range(first_tree, last_tree):
+                    row = (np.uint64(tree_row[t]) + np.uint64(step[code, t])) * np.uint64(width)
                     for q in range(width):
-                        reach[np.uint64(t * width + q)] &= words[row + np.uint64(q)]
+                        reach[np.uint64((t - first_tree) * width + q)] &= words[row + np.uint64(q)]
             n = _set_bits(reach, n_words, found, slots)
             for k in range(n):
                 slots[k] += offset
-            if blocked:
-                _add_blocks(columns, sets, codes[i], column, slots, n, leaves, out[i])
-            else:
-                _add_leaves(sets, columns.ordered[column], column, n_groups, slots, n, out[i])
+            leaves = slots
+            if n_levels:
+                leaves, n = _descend(slot, n_levels, treelets, codes[i], column, slots, n, others)
+            _add_leaves(value, lower, levels, first_group, ordered, column, n_groups, leaves, n, out[i])
 
     return add_slices

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 MAX_CODES = 65_536
+MAX_COLUMNS = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,8 @@ class Domain:
     def __post_init__(self) -> None:
         if len(self.sizes) != len(self.ordered):
             raise ValueError(f"{len(self.sizes)} sizes but {len(self.ordered)} flags in `ordered`")
+        if len(self.sizes) > MAX_COLUMNS:
+            raise ValueError(f"{len(self.sizes):,} columns; a domain has at most {MAX_COLUMNS:,}")
         for j, size in enumerate(self.sizes):
             if not 1 <= size <= MAX_CODES:
                 raise ValueError(f"column {j} has {size:,} codes; a column has 1 to {MAX_CODES:,}")

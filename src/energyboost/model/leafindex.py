@@ -5,21 +5,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from energyboost.kernels.arrays import LANES, Columns, LeafSets
-from energyboost.kernels.leafsets import add_blocks, add_leaves, add_rows, blocks_of_leaves, leaf_boxes
+from energyboost.kernels.arrays import FAN, LANES, Columns, LeafSets, Treelets, Trees
+from energyboost.kernels.leafsets import add_leaves, add_rows, add_treelets, group_leaves, leaf_boxes
 from energyboost.model.tree import Tree
 
-LARGEST_FLAT = 512  # leaves; larger trees keep one slot per block: memory stays linear in leaves
+Integers = npt.NDArray[np.int64]
+
+# Leaves of the largest trees in which a slot is a leaf, and in which it is a treelet of leaves; in larger ones it is a
+# treelet of treelets. More levels need fewer words, and more visits to treelets.
+LARGEST = (512, 4096)
 
 
-def _grown(array: npt.NDArray[Any], axis: int, length: int) -> npt.NDArray[Any]:
-    """``array`` with at least ``length`` entries along ``axis``, new ones zero."""
-    if array.shape[axis] >= length:
+def _grown(array: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:
+    """``array`` with at least ``length`` rows, new ones zero."""
+    if len(array) >= length:
         return array
-    shape = list(array.shape)
-    shape[axis] = max(length, array.shape[axis] * 3 // 2)
-    larger = np.zeros(shape, array.dtype)
-    larger[tuple(slice(0, n) for n in array.shape)] = array
+    larger = np.zeros((max(length, len(array) * 3 // 2), *array.shape[1:]), array.dtype)
+    larger[: len(array)] = array
     return larger
 
 
@@ -31,18 +33,18 @@ class LeafIndex:
     ) -> None:
         self.columns = columns
         self.n_trees = 0
-        self.blocked = max_leaves > LARGEST_FLAT
-        # Blocks hold some 40 of their 64 leaves as a rule; a tree that needs more blocks widens the index.
-        words = -(-max_leaves // (64 * 24)) if self.blocked else -(-max_leaves // 64)
-        self.width = 1 << (words - 1).bit_length()
+        self.n_levels = sum(max_leaves > largest for largest in LARGEST)
+        # A treelet has some 6 children as a rule; a tree with more slots than expected widens the index.
+        words = -(-max_leaves // (64 * (1, 6, 32)[self.n_levels]))
+        self.width = words if self.n_levels else 1 << (words - 1).bit_length()
         self._used_rows = 0
-        self._used_blocks = 0
-        self._used_leaves = 0
         # the most rows of words that a tree can have: see add_rows
         self._rows_beside_leaves = 1 + len(columns.size) + int(columns.level_start[-1])
         n_columns, n_slots = len(columns.size), max_trees * self.width * 64
-        n_leaf_slots = 0 if self.blocked else n_slots
+        n_leaf_slots = 0 if self.n_levels else n_slots
         groups = np.where(columns.ordered, 0, np.diff(columns.start) // LANES)
+        self._treelets = _TreeletList(n_columns, code_dtype)
+        self._used_leaves = 0
         self._sets = LeafSets(
             words=np.zeros((0, self.width), np.uint64),
             tree_row=np.zeros(max_trees, np.uint32),
@@ -51,14 +53,12 @@ class LeafIndex:
                 np.uint16 if self._rows_beside_leaves + max_leaves <= 65_536 else np.uint32,
             ),
             value=np.zeros(n_leaf_slots, np.float32),
-            lower=np.zeros((n_leaf_slots, n_columns), np.uint16 if columns.size.max() < 65_000 else np.uint32),
+            lower=np.zeros((n_leaf_slots, n_columns), code_dtype),
             levels=np.zeros((n_leaf_slots, groups.sum()), np.uint16),
             levels_start=np.cumsum(groups) - groups,
-            block=np.zeros(n_slots if self.blocked else 0, np.uint32),
-            block_first=np.zeros(0, np.uint32),
-            block_size=np.zeros(0, np.uint8),
-            block_box=np.zeros(0, code_dtype),
-            block_levels=np.zeros((columns.level_start[-1], 0), np.uint64),
+            slot=np.zeros(n_slots if self.n_levels else 0, np.uint32),
+            n_levels=self.n_levels,
+            treelets=self._treelets.arrays,
         )
 
     @property
@@ -68,50 +68,89 @@ class LeafIndex:
 
     def add(self, tree: Tree) -> None:
         """Append a tree."""
-        nodes, first_row, first_block = tree.arrays, self._used_rows, self._used_blocks
+        nodes, first_row = tree.arrays, self._used_rows
         low, high, admits = leaf_boxes(self.columns, nodes)
-        slot_of_leaf = np.arange(tree.n_leaves)
-        first_leaf = self.n_trees * self.width * 64
-        if self.blocked:
-            first_leaf = self._used_leaves
-            self._room_for_blocks(blocks_of_leaves(nodes, slot_of_leaf), tree.n_leaves)
+        slot_of_leaf, first_leaf = np.arange(tree.n_leaves), self.n_trees * self.width * 64
+        if self.n_levels:
+            slot_of_leaf, first_leaf = self._add_treelets(nodes), self._used_leaves
+            self._used_leaves += tree.n_leaves
+            self._sets = self._sets._replace(
+                value=_grown(self._sets.value, self._used_leaves),
+                lower=_grown(self._sets.lower, self._used_leaves),
+                levels=_grown(self._sets.levels, self._used_leaves),
+            )
         self._sets = self._sets._replace(
-            words=_grown(self._sets.words, 0, first_row + self._rows_beside_leaves + tree.n_leaves)
+            words=_grown(self._sets.words, first_row + self._rows_beside_leaves + tree.n_leaves)
         )
         sets = self._sets
         sets.tree_row[self.n_trees] = first_row
         step = sets.step[:, self.n_trees]
         self._used_rows += add_rows(self.columns, nodes, low, high, admits, slot_of_leaf, sets.words, first_row, step)
         add_leaves(self.columns, low, admits, tree.leaf_value, first_leaf, sets)
-        if self.blocked:
-            add_blocks(self.columns, low, high, admits, slot_of_leaf, first_leaf, first_block, sets)
         self.n_trees += 1
 
-    def _room_for_blocks(self, n_blocks: int, n_leaves: int) -> None:
-        """Make room for the blocks and leaves of the next tree, and number its blocks."""
-        if n_blocks > 64 * self.width:
-            self._widen(1 << (-(-n_blocks // 64) - 1).bit_length())
-        first = self._used_blocks
-        self._used_blocks += n_blocks
-        self._used_leaves += n_leaves
-        sets = self._sets
-        self._sets = sets._replace(
-            value=_grown(sets.value, 0, self._used_leaves),
-            levels=_grown(sets.levels, 0, self._used_leaves),
-            block_first=_grown(sets.block_first, 0, self._used_blocks),
-            block_size=_grown(sets.block_size, 0, self._used_blocks),
-            # kernels read 64 leaves at once, of which the last block may have fewer
-            block_box=_grown(sets.block_box, 0, 2 * len(self.columns.size) * self._used_leaves + 64),
-            block_levels=_grown(sets.block_levels, 1, self._used_blocks),
-        )
+    def _add_treelets(self, tree: Trees) -> Integers:
+        """Append the treelets of a tree that is about to be added; returns the slot of each of its leaves."""
+        child, first = np.arange(len(tree.leaf_value)), self._used_leaves
+        for _ in range(self.n_levels):
+            child, first = self._treelets.add(self.columns, tree, child, first)
+        n_slots = int(child[-1]) + 1
+        if n_slots > 64 * self.width:
+            self._widen(-(-n_slots // 64))
         slot = self.n_trees * self.width * 64
-        sets.block[slot : slot + n_blocks] = np.arange(first, first + n_blocks)
+        self._sets.slot[slot : slot + n_slots] = first + np.arange(n_slots)
+        self._treelets.add_masks(tree)
+        self._sets = self._sets._replace(treelets=self._treelets.arrays)
+        return child
 
     def _widen(self, width: int) -> None:
-        """More words per tree: one with more blocks than expected has come."""
+        """More words per tree: one with more slots than expected has come."""
         sets, n_trees = self._sets, len(self._sets.tree_row)
         words = np.zeros((len(sets.words), width), np.uint64)
         words[:, : self.width] = sets.words
-        block = np.zeros((n_trees, width * 64), np.uint32)
-        block[:, : self.width * 64] = sets.block.reshape(n_trees, -1)
-        self._sets, self.width = sets._replace(words=words, block=block.reshape(-1)), width
+        slot = np.zeros((n_trees, width * 64), np.uint32)
+        slot[:, : self.width * 64] = sets.slot.reshape(n_trees, -1)
+        self._sets, self.width = sets._replace(words=words, slot=slot.reshape(-1)), width
+
+
+class _TreeletList:
+    """Treelets of many trees, one behind the other."""
+
+    def __init__(self, n_columns: int, code_dtype: np.dtype[np.unsignedinteger]) -> None:
+        self._n_treelets = self._n_sets = self._n_words = 0
+        self.arrays = Treelets(
+            first=np.zeros(0, np.uint32),
+            column=np.zeros((0, FAN), np.uint8 if n_columns <= 256 else np.uint16),
+            threshold=np.zeros((0, FAN), code_dtype),
+            keep=np.zeros((0, 2 * FAN), np.uint16),
+            set_start=np.zeros(1, np.uint32),
+            set_column=np.zeros(0, np.uint16),
+            set_word=np.zeros(0, np.uint32),
+            set_keep=np.zeros((0, 2), np.uint16),
+            mask_bits=np.zeros(0, np.uint64),
+        )
+
+    def add(self, columns: Columns, tree: Trees, child: Integers, first_child: int) -> tuple[Integers, int]:
+        """Append the treelets over some children: ``child`` numbers those of the tree's leaves, from left to right.
+
+        Returns which of the new treelets each leaf is in, and the place of the first of them.
+        """
+        group, first = np.empty(len(child), np.int64), self._n_treelets
+        self._n_treelets += group_leaves(tree, child, group)
+        lengths = dict.fromkeys(("first", "column", "threshold", "keep"), self._n_treelets)
+        lengths |= dict.fromkeys(("set_column", "set_word", "set_keep"), self._n_sets + len(tree.column))
+        self._grow(lengths | {"set_start": self._n_treelets + 1})
+        self._n_sets += add_treelets(
+            columns, tree, child, group, first_child, first, self._n_sets, self._n_words, self.arrays
+        )
+        return group, first
+
+    def add_masks(self, tree: Trees) -> None:
+        """Append the masks of a tree, to which its treelets refer."""
+        self._grow({"mask_bits": self._n_words + len(tree.mask_bits)})
+        self.arrays.mask_bits[self._n_words : self._n_words + len(tree.mask_bits)] = tree.mask_bits
+        self._n_words += len(tree.mask_bits)
+
+    def _grow(self, lengths: dict[str, int]) -> None:
+        grown = {name: _grown(getattr(self.arrays, name), length) for name, length in lengths.items()}
+        self.arrays = self.arrays._replace(**grown)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from energyboost.errors import DataError, ModelFileError, ParameterError
-from energyboost.model.domain import MAX_CODES, Domain
+from energyboost.model.domain import MAX_CODES, MAX_COLUMNS, Domain
 from energyboost.tables.codecs import Categories, Codec, OrderedLevels
 from energyboost.tables.frames import FRAMES, LABELS, ColumnType, Name, open_table
 from energyboost.tables.infer import choose_codec
@@ -88,6 +88,10 @@ class Schema:
         table = open_table(frame)
         if not table.names:
             raise DataError("the table has no columns: give it at least one")
+        if len(table.names) > MAX_COLUMNS:
+            raise DataError(
+                f"the table has {len(table.names):,} columns, more than {MAX_COLUMNS:,}: keep those you need"
+            )
         if table.n_rows == 0:
             raise DataError("the table has no rows: there is nothing to learn from")
         columns = []
