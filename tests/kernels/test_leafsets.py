@@ -54,6 +54,24 @@ def test_a_code_admits_the_leaves_whose_boxes_hold_it(rng, domain):
                 assert admitted_slots(index.arrays, columns, t, j, code) == expected
 
 
+def test_trees_are_flat_unless_that_takes_too_much_memory():
+    columns = columns_of(Domain((255,) * 9, (True,) * 9))
+    levels = {
+        (n_trees, max_leaves): LeafIndex(columns, n_trees, max_leaves, np.dtype(np.uint8)).n_levels
+        for n_trees, max_leaves in [(2000, 512), (20, 2048), (200, 2048), (5, 4096), (5, 16_384)]
+    }
+    assert list(levels.values()) == [0, 0, 1, 1, 2]
+
+
+@pytest.mark.parametrize(("n_leaves", "n_before"), [(41, 0), (40, 2)])
+def test_a_tree_that_does_not_fit_is_refused(rng, n_leaves, n_before):
+    index = LeafIndex(columns_of(DOMAINS[0]), 2, 40, DOMAINS[0].code_dtype)
+    for _ in range(n_before):
+        index.add(random_tree(rng, DOMAINS[0], 40))
+    with pytest.raises(ValueError, match=f"tree {n_before} with {n_leaves} leaves does not fit an index of 2 trees"):
+        index.add(random_tree(rng, DOMAINS[0], n_leaves))
+
+
 def admitted_by(row, column, box):
     """Whether a box holds a row, whatever its code of one column."""
     return all(code in codes for j, (code, codes) in enumerate(zip(row, box, strict=True)) if j != column)
@@ -80,14 +98,15 @@ def children(treelets, treelet, row, column):
 @pytest.mark.parametrize("n_more", [0, 300], ids=["few columns", "many columns"])
 def test_slots_and_treelets_lead_to_the_leaves_that_a_row_can_reach(rng, monkeypatch, shape, largest, n_more):
     monkeypatch.setattr(leafindex, "LARGEST", largest)
+    monkeypatch.setattr(leafindex, "LARGEST_FLAT", 0)
     domain = Domain((300, 90, 70) + (2,) * n_more, (True, True, False) + (True, False) * (n_more // 2))
     columns = columns_of(domain)
-    index = LeafIndex(columns, 4, 100, domain.code_dtype)
+    index = LeafIndex(columns, 4, 600, domain.code_dtype)
     trees = [random_tree(rng, domain, n_leaves, shape) for n_leaves in (600, 1, 16, 17)]
     for tree in trees:
         index.add(tree)
     sets, first_leaf = index.arrays, 0
-    assert sets.n_levels == 1 + (largest[1] < 100)
+    assert sets.n_levels == 1 + (largest[1] < 600)
     for t, tree in enumerate(trees):
         boxes = naive.leaf_boxes(tree, domain.sizes)
         assert np.array_equal(sets.value[first_leaf:][: len(boxes)], tree.leaf_value.astype(np.float32))

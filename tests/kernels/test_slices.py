@@ -70,6 +70,7 @@ def test_a_slice_is_the_energy_of_every_code(rng, case):
 )
 def test_a_slice_of_large_trees_is_the_energy_of_every_code(rng, monkeypatch, domain, n_leaves, shape, n_levels, width):
     monkeypatch.setattr(leafindex, "LARGEST", (512, 4096) if n_levels == 1 else (128, 512))
+    monkeypatch.setattr(leafindex, "LARGEST_FLAT", 0)
     energy = random_energy(rng, domain, 2, n_leaves, max_leaves=max(600, n_leaves), shape=shape)
     assert (energy.index.width, energy.index.n_levels) == (width, n_levels)
     assert max(tree.n_leaves for tree in energy.trees) > 0.9 * n_leaves
@@ -80,7 +81,7 @@ def test_a_slice_of_large_trees_is_the_energy_of_every_code(rng, monkeypatch, do
 
 
 def test_small_trees_among_large_ones_keep_their_place(rng):
-    energy = Energy(MIXED, random_baseline(rng, MIXED), 6, 1000)
+    energy = Energy(MIXED, random_baseline(rng, MIXED), 6, 2500)
     for n_leaves, shape in ((1, "bushy"), (700, "bushy"), (2, "chain"), (330, "chain"), (65, "bushy"), (1, "bushy")):
         energy.add(random_tree(rng, MIXED, n_leaves, shape, 0.5))
     for row in random_rows(rng, MIXED, 2):
@@ -89,7 +90,7 @@ def test_small_trees_among_large_ones_keep_their_place(rng):
             assert difference(got, naive.slice_of(energy, row, column)) < SINGLE_PRECISION
 
 
-@pytest.mark.parametrize("max_leaves", [64, 600])
+@pytest.mark.parametrize("max_leaves", [64, 2500])
 def test_a_range_of_trees_gives_the_slice_of_these_trees_alone(rng, max_leaves):
     energy = random_energy(rng, MIXED, 5, 40, max_leaves=max_leaves)
     some = Energy(MIXED, energy.baseline, 2, max_leaves)

@@ -49,7 +49,7 @@ def test_conditionals_are_those_of_enumeration(rng, case):
         np.testing.assert_allclose(got, expected, rtol=SINGLE_PRECISION)
 
 
-@pytest.mark.parametrize("max_leaves", [64, 600])
+@pytest.mark.parametrize("max_leaves", [64, 2500])
 def test_conditionals_of_a_joint_density_are_ratios_of_its_cells(rng, max_leaves):
     energy = random_energy(rng, TINY, 5, 10, max_leaves=max_leaves)
     probability = exact.probabilities(energy)
@@ -87,7 +87,7 @@ def test_conditional_probabilities_sum_to_one(seed, case):
         np.testing.assert_allclose(probability.sum(axis=1), 1, rtol=1e-12)
 
 
-@pytest.mark.parametrize("max_leaves", [64, 600])
+@pytest.mark.parametrize("max_leaves", [64, 2500])
 def test_a_stage_is_the_conditional_of_its_first_trees(rng, max_leaves):
     energy = random_energy(rng, MIXED, 7, 40, max_leaves=max_leaves, impossible=0.2)
     rows = possible_rows(rng, energy, 5)

@@ -18,7 +18,7 @@ DOMAIN = Domain((2, 3, 1, 2), (True, False, True, False))
 N_CELLS = 12
 
 
-@pytest.fixture(scope="module", params=[8, 600], ids=["leaves", "treelets"])
+@pytest.fixture(scope="module", params=[8, 2500], ids=["leaves", "treelets"])
 def energy(request):
     """A model whose columns depend on each other."""
     return random_energy(np.random.default_rng(1), DOMAIN, 4, 8, max_leaves=request.param, scale=1)

@@ -22,28 +22,93 @@ ONE, TOP = np.uint64(1), np.uint64(1 << 63)
 ALL = ~np.uint64(0)
 
 
+def _splat(builder, value, length):
+    """A vector of the same value."""
+    empty = ir.Constant(ir.VectorType(value.type, length), ir.Undefined)
+    first = builder.insert_element(empty, value, ir.Constant(ir.IntType(32), 0))
+    return builder.shuffle_vector(first, empty, ir.Constant(ir.VectorType(ir.IntType(32), length), [0] * length))
+
+
+def _folded(builder, vector, length, combine):
+    """One value from a vector: its halves are combined until one is left."""
+    lane = ir.IntType(32)
+    while length > 1:
+        length //= 2
+        index = ir.VectorType(lane, length)
+        halves = (ir.Constant(index, list(range(first, first + length))) for first in (0, length))
+        vector = combine(*(builder.shuffle_vector(vector, vector, half) for half in halves))
+    return builder.extract_element(vector, ir.Constant(lane, 0))
+
+
+def _running_sum(builder, vector):
+    """The running sum of a vector of LANES values."""
+    lane = ir.VectorType(ir.IntType(32), LANES)
+    zeros = ir.Constant(vector.type, [0.0] * LANES)
+    shift = 1
+    while shift < LANES:
+        moved = ir.Constant(lane, [k - shift if k >= shift else LANES for k in range(LANES)])
+        vector = builder.fadd(vector, builder.shuffle_vector(vector, zeros, moved))
+        shift *= 2
+    return vector
+
+
+def _weigher(jumps):
+    """A function that takes a slice, of jumps or of values, to the exponents of its weights."""
+
+    @intrinsic
+    def weigh(typingctx, energy, base, first, cold, n_codes, weight):
+        """Write (slice + base) * cold to ``weight`` and return the largest; the slice is cleared."""
+
+        def codegen(context, builder, signature, arguments):
+            vector = ir.VectorType(ir.FloatType(), LANES)
+            data = {i: context.make_array(signature.args[i])(context, builder, arguments[i]).data for i in (0, 1, 5)}
+
+            def place(i, at):
+                return builder.bitcast(builder.gep(data[i], [at]), vector.as_pointer())
+
+            zeros, lanes = ir.Constant(vector, [0.0] * LANES), ir.Constant(ir.IntType(64), LANES)
+            cold = _splat(builder, arguments[3], LANES)
+            top = cgutils.alloca_once_value(builder, ir.Constant(vector, [float(IMPOSSIBLE)] * LANES))
+            carry = cgutils.alloca_once_value(builder, ir.Constant(ir.FloatType(), 0.0))
+            with cgutils.for_range(builder, builder.udiv(arguments[4], lanes)) as loop:
+                at = builder.mul(loop.index, lanes)
+                total = builder.load(place(0, at), align=4)
+                builder.store(zeros, place(0, at), align=4)
+                if jumps:
+                    total, before = _running_sum(builder, total), builder.load(carry)
+                    last = builder.extract_element(total, ir.Constant(ir.IntType(32), LANES - 1))
+                    builder.store(builder.fadd(before, last), carry)  # apart from the rest: only this must wait
+                    total = builder.fadd(total, _splat(builder, before, LANES))
+                base = builder.load(place(1, builder.add(arguments[2], at)), align=4)
+                total = builder.fmul(builder.fadd(total, base), cold)
+                builder.store(total, place(5, at), align=4)
+                most = builder.load(top)
+                builder.store(builder.select(builder.fcmp_ordered(">", total, most), total, most), top)
+            builder.store(zeros, place(0, arguments[4]), align=4)
+            return _folded(
+                builder, builder.load(top), LANES, lambda a, b: builder.select(builder.fcmp_ordered(">", a, b), a, b)
+            )
+
+        word = types.uint64
+        return types.float32(energy, base, word, types.float32, word, weight), codegen
+
+    return weigh
+
+
+_weigh_jumps, _weigh_values = _weigher(jumps=True), _weigher(jumps=False)
+
+
 @intrinsic
-def _running_sum(typingctx, array, start, carry):
-    """Replace ``array[start:start + LANES]`` by its running sum plus ``carry``; returns the last one."""
+def _sum_of_lanes(typingctx, array, start):
+    """The sum of ``array[start:start + LANES]``."""
 
     def codegen(context, builder, signature, arguments):
-        vector = ir.VectorType(ir.FloatType(), LANES)
-        lane = ir.VectorType(ir.IntType(32), LANES)
         data = context.make_array(signature.args[0])(context, builder, arguments[0]).data
+        vector = ir.VectorType(ir.FloatType(), LANES)
         place = builder.bitcast(builder.gep(data, [arguments[1]]), vector.as_pointer())
-        total = builder.load(place, align=4)
-        zeros = ir.Constant(vector, [0.0] * LANES)
-        shift = 1
-        while shift < LANES:
-            moved = ir.Constant(lane, [k - shift if k >= shift else LANES for k in range(LANES)])
-            total = builder.fadd(total, builder.shuffle_vector(total, zeros, moved))
-            shift *= 2
-        spread = builder.insert_element(zeros, arguments[2], ir.Constant(ir.IntType(32), 0))
-        total = builder.fadd(total, builder.shuffle_vector(spread, zeros, ir.Constant(lane, [0] * LANES)))
-        builder.store(total, place, align=4)
-        return builder.extract_element(total, ir.Constant(ir.IntType(32), LANES - 1))
+        return _folded(builder, builder.load(place, align=4), LANES, builder.fadd)
 
-    return types.float32(array, types.uint64, types.float32), codegen
+    return types.float32(array, types.uint64), codegen
 
 
 @intrinsic
@@ -69,21 +134,11 @@ def _kept(typingctx, columns, thresholds, keep, treelet, row, column):
         left = builder.mul(start, ir.Constant(word, 2))
         right = builder.add(left, ir.Constant(word, FAN))
         kept = builder.select(goes_right, lanes(2, right), lanes(2, left))
-        zeros = ir.Constant(ir.VectorType(kinds[0], FAN), [0] * FAN)
-        one = builder.insert_element(zeros, builder.trunc(arguments[5], kinds[0]), ir.Constant(lane, 0))
-        free = builder.icmp_unsigned(
-            "==", lanes(0, start), builder.shuffle_vector(one, zeros, ir.Constant(ir.VectorType(lane, FAN), [0] * FAN))
-        )
+        free = builder.icmp_unsigned("==", lanes(0, start), _splat(builder, builder.trunc(arguments[5], kinds[0]), FAN))
         sets = ir.VectorType(kinds[2], FAN)
         is_node = ir.Constant(sets, [-1] * (FAN - 1) + [0])
         kept = builder.or_(kept, builder.and_(builder.sext(free, sets), is_node))
-        length = FAN
-        while length > 1:
-            length //= 2
-            index = ir.VectorType(lane, length)
-            halves = (ir.Constant(index, list(range(first, first + length))) for first in (0, length))
-            kept = builder.and_(*(builder.shuffle_vector(kept, kept, half) for half in halves))
-        return builder.zext(builder.extract_element(kept, ir.Constant(lane, 0)), word)
+        return builder.zext(_folded(builder, kept, FAN, builder.and_), word)
 
     return types.uint64(columns, thresholds, keep, types.uint64, row, types.uint64), codegen
 
@@ -97,22 +152,15 @@ def _add_levels(typingctx, energy, at, value, levels, first, stride, leaves, n_l
 
     def codegen(context, builder, signature, arguments):
         vector, flags = ir.VectorType(ir.FloatType(), LANES), ir.VectorType(ir.IntType(1), LANES)
-        zeros, everywhere = (
-            ir.Constant(vector, [0.0] * LANES),
-            ir.Constant(ir.VectorType(ir.IntType(32), LANES), [0] * LANES),
-        )
+        zeros = ir.Constant(vector, [0.0] * LANES)
         data = {i: context.make_array(signature.args[i])(context, builder, arguments[i]).data for i in (0, 2, 3, 6)}
         place = builder.bitcast(builder.gep(data[0], [arguments[1]]), vector.as_pointer())
         total = cgutils.alloca_once_value(builder, builder.load(place, align=4))
         with cgutils.for_range(builder, arguments[7]) as loop:
             leaf = builder.zext(builder.load(builder.gep(data[6], [loop.index])), ir.IntType(64))
-            leaf_value = builder.insert_element(
-                zeros, builder.load(builder.gep(data[2], [leaf])), ir.Constant(ir.IntType(32), 0)
-            )
+            leaf_value = _splat(builder, builder.load(builder.gep(data[2], [leaf])), LANES)
             bits = builder.load(builder.gep(data[3], [builder.add(arguments[4], builder.mul(leaf, arguments[5]))]))
-            added = builder.select(
-                builder.bitcast(bits, flags), builder.shuffle_vector(leaf_value, zeros, everywhere), zeros
-            )
+            added = builder.select(builder.bitcast(bits, flags), leaf_value, zeros)
             builder.store(builder.fadd(builder.load(total), added), total)
         builder.store(builder.load(total), place, align=4)
         return context.get_dummy_value()
@@ -209,16 +257,9 @@ def _draw(ordered, energy, base, first, cold, n_codes, weight, uniform):
     """Draw a code from softmax((slice + base) * cold) and clear the slice; ``base`` is read from ``first`` on."""
     n, first = np.uint64(n_codes), np.uint64(first)
     if ordered:
-        carry = np.float32(0)
-        for k in range(np.uint64(0), n, np.uint64(LANES)):
-            carry = _running_sum(energy, np.uint64(k), carry)
-    for k in range(n):
-        weight[np.uint64(k)] = (energy[np.uint64(k)] + base[first + np.uint64(k)]) * cold
-    for k in range(n + np.uint64(LANES)):
-        energy[np.uint64(k)] = np.float32(0)
-    top = np.float32(IMPOSSIBLE)
-    for k in range(n):
-        top = weight[np.uint64(k)] if weight[np.uint64(k)] > top else top
+        top = _weigh_jumps(energy, base, first, cold, n, weight)
+    else:
+        top = _weigh_values(energy, base, first, cold, n, weight)
     for k in range(n):
         # exp(x) = 2^whole * 2^part, the second by the polynomial of least relative error: exp does not vectorise
         x = (weight[np.uint64(k)] - top) * np.float32(1.44269504)
@@ -237,9 +278,7 @@ def _draw(ordered, energy, base, first, cold, n_codes, weight, uniform):
     k = np.uint64(0)
     last = k  # the last code with any weight met: rounding must not lead past it
     while k < n:
-        group = np.float32(0)
-        for g in range(LANES):
-            group += weight[k + np.uint64(g)]
+        group = _sum_of_lanes(weight, k)
         if rest < group:
             break
         rest -= group

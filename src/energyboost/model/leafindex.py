@@ -11,9 +11,12 @@ from energyboost.model.tree import Tree
 
 Integers = npt.NDArray[np.int64]
 
-# Leaves of the largest trees in which a slot is a leaf, and in which it is a treelet of leaves; in larger ones it is a
-# treelet of treelets. More levels need fewer words, and more visits to treelets.
+# Slots that are leaves need no visits to treelets, but memory that grows with the square of the leaves: few trees of
+# 2,048 leaves have it, and any number of trees of 512. Slots of up to 16 leaves suffice to 4,096 leaves; in larger
+# trees slots are treelets of treelets.
 LARGEST = (512, 4096)
+LARGEST_FLAT = 2048
+FLAT_BYTES = 1 << 26
 
 
 def _grown(array: npt.NDArray[Any], length: int) -> npt.NDArray[Any]:
@@ -32,8 +35,13 @@ class LeafIndex:
         self, columns: Columns, max_trees: int, max_leaves: int, code_dtype: np.dtype[np.unsignedinteger]
     ) -> None:
         self.columns = columns
+        self.max_leaves = max_leaves
         self.n_trees = 0
-        self.n_levels = sum(max_leaves > largest for largest in LARGEST)
+        flat_bytes = (
+            max_trees * max_leaves / 8 * min(max_leaves, int(columns.size.sum()))
+        )  # about twice what it becomes
+        flat = max_leaves <= LARGEST_FLAT and flat_bytes <= FLAT_BYTES
+        self.n_levels = 0 if flat else sum(max_leaves > largest for largest in LARGEST)
         # A treelet has some 6 children as a rule; a tree with more slots than expected widens the index.
         words = -(-max_leaves // (64 * (1, 6, 32)[self.n_levels]))
         self.width = words if self.n_levels else 1 << (words - 1).bit_length()
@@ -68,6 +76,11 @@ class LeafIndex:
 
     def add(self, tree: Tree) -> None:
         """Append a tree."""
+        if tree.n_leaves > self.max_leaves or self.n_trees == len(self._sets.tree_row):
+            raise ValueError(
+                f"tree {self.n_trees} with {tree.n_leaves} leaves does not fit an index of "
+                f"{len(self._sets.tree_row)} trees of up to {self.max_leaves} leaves"
+            )
         nodes, first_row = tree.arrays, self._used_rows
         low, high, admits = leaf_boxes(self.columns, nodes)
         slot_of_leaf, first_leaf = np.arange(tree.n_leaves), self.n_trees * self.width * 64
