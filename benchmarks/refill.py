@@ -1,21 +1,24 @@
 """How the pool is refilled: test score and seconds of persistent chains against chains restarted from training rows.
 
-    python -m benchmarks.refill [--trees 200] [--seeds 3] [--only california ...]
+    python -m benchmarks.refill [--trees 200] [--seeds 3] [--only california ...] [--write]
 
-Prints one JSON object per fit and a table of means. Splits and scores are those of the other benchmarks; the number of
-trees is chosen on the validation rows.
+Prints one JSON object per fit and a table of means, which ``--write`` puts into docs/decisions.md. Splits and scores
+are those of the other benchmarks; the number of trees is chosen on the validation rows.
 """
 
 import argparse
 import json
-import time
 from collections.abc import Sequence
+from datetime import date
+from functools import partial
 from typing import Any
 
 import numpy as np
 from sklearn.metrics import r2_score, roc_auc_score
 
 from benchmarks import data
+from benchmarks.measure import timed
+from benchmarks.tables import circumstances, table, write_between_markers
 from energyboost import NRGBoost
 
 WAYS: dict[str, dict[str, Any]] = {
@@ -56,8 +59,9 @@ def main() -> None:
     parser.add_argument("--trees", type=int, default=200)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--only", nargs="*", default=list(TASKS))
+    parser.add_argument("--write", action="store_true", help="put the table into docs/decisions.md")
     options = parser.parse_args()
-    lines = ["| table | refill | test score | fit seconds |", "|---|---|---|---|"]
+    rows = []
     for task in options.only:
         train, validation, test, target = load(task)
         NRGBoost(n_trees=3, pool_size=2_000, random_state=0, **TASKS[task] | {"max_leaves": 8}).fit(train[:2_000])
@@ -65,17 +69,19 @@ def main() -> None:
             scores, seconds = [], []
             for seed in range(options.seeds):
                 model = NRGBoost(n_trees=options.trees, random_state=seed, **TASKS[task], **settings)
-                started = time.perf_counter()
-                model.fit(train)
-                seconds.append(time.perf_counter() - started)
+                seconds.append(timed(partial(model.fit, train))[0])
                 stages = range(5, model.n_trees_ + 1, 5)
                 best = stages[int(np.argmax(stage_scores(model, validation, target, stages)))]
                 scores.append(stage_scores(model, test, target, [best])[0])
                 record = {"table": task, "way": way, "seed": seed, "trees": best, "score": scores[-1]}
                 print(json.dumps(record | {"seconds": round(seconds[-1], 1)}), flush=True)
             spread = f"{np.mean(scores):.4f} ({min(scores):.4f} to {max(scores):.4f})"
-            lines.append(f"| {task} | {way} | {spread} | {np.mean(seconds):.1f} |")
-    print("\n".join(lines))
+            rows.append((task, way, spread, f"{np.mean(seconds):.1f}"))
+    text = table(("table", "refill", "test score, mean (range)", "fit seconds"), rows)
+    text += f"\n\n{options.seeds} seeds, {options.trees} trees; {circumstances([date.today().isoformat()])}"
+    print(text)
+    if options.write:
+        write_between_markers("refill", text, data.REPOSITORY / "docs" / "decisions.md")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Markdown tables, and where they are kept: between two markers of the README."""
+"""Markdown tables, and where they are kept: between two markers of a page."""
 
 import os
 import platform
@@ -77,11 +77,11 @@ def machine() -> str:
     return f"{models[0] if models else platform.processor() or platform.machine()}, {os.cpu_count()} cores"
 
 
-def write_between_markers(name: str, text: str) -> None:
-    """Put ``text`` between the markers of that name in the README, in place of what stood there."""
+def write_between_markers(name: str, text: str, page: Path = README) -> None:
+    """Put ``text`` between the markers of that name in a page, in place of what stood there."""
     begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
-    before, found_begin, rest = README.read_text().partition(begin)
+    before, found_begin, rest = page.read_text().partition(begin)
     _, found_end, after = rest.partition(end)
     if not (found_begin and found_end):
-        raise ValueError(f"{README} has no markers {begin} and {end}")
-    README.write_text(f"{before}{begin}\n\n{text}\n\n{end}{after}")
+        raise ValueError(f"{page} has no markers {begin} and {end}")
+    page.write_text(f"{before}{begin}\n\n{text}\n\n{end}{after}")

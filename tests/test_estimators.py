@@ -245,19 +245,68 @@ def test_repr_and_schema_tell_what_was_decided(model):
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        ("rows.csv", "table"),
-        (np.zeros(5), "2-D|two"),
+        ("rows.csv", "a table is a pandas, polars or pyarrow frame or a 2-D numpy array, not builtins.str"),
+        (np.zeros(5), "this array has 1: reshape it"),
         (pd.DataFrame({"a": []}), "no rows"),
         (pd.DataFrame({"a": [1.0], "b": [2.0]}), "1 row, all alike"),
         (pd.DataFrame({"a": [1, 1, 1]}), "3 rows, all alike.*2 distinct rows"),
         (pd.DataFrame({"a": [1.0, np.inf, 2.0]}), "'a'.*row 1"),
-        (pd.DataFrame([[1, 2], [3, 4]], columns=["a", "a"]), "'a'"),
-        (pd.DataFrame({"a": [1 + 2j, 3j]}), "'a'"),
+        (pd.DataFrame([[1, 2], [3, 4]], columns=["a", "a"]), "more than one column is called 'a'"),
+        (pd.DataFrame({"a": [1 + 2j, 3j]}), "'a' has dtype complex128, which is not supported"),
+        (pd.DataFrame({"a": [np.nan, np.nan], "b": [None, None]}), "2 rows, all alike"),
     ],
 )
 def test_a_table_that_cannot_be_learned_is_refused_with_what_and_where(bad, message):
     with pytest.raises(DataError, match=message):
         NRGBoost(**SMALL).fit(bad)
+
+
+@pytest.mark.parametrize(
+    ("stages", "message"),
+    [
+        (5, "stages is a list of numbers of trees; got 5"),
+        ([99], "each of stages is a whole number from 0 to 20; got 99"),
+        ([3, 2], r"never fall; got \[3, 2\]"),
+    ],
+)
+def test_stages_are_checked_when_they_are_given(model, table, stages, message):
+    """Not only when the first prediction is taken."""
+    with pytest.raises(ParameterError, match=message):
+        model.staged_predict(table, "height", stages=stages)
+    with pytest.raises(DataError, match="unknown column 'nope'"):
+        model.staged_predict(table, "nope")
+
+
+def test_a_second_fit_leaves_nothing_of_the_first(table):
+    model = NRGBoost(**SMALL).fit(table)
+    assert model.feature_names_in_.tolist() == list(table)
+    model.set_params(n_trees=3).fit(table.set_axis(range(table.shape[1]), axis=1))
+    assert not hasattr(model, "feature_names_in_")
+    assert len(model.history_) == model.n_trees_ == 3
+
+
+def test_a_fit_that_ends_early_says_so():
+    rows = np.random.default_rng(0).integers(0, 2, (60, 2))
+    with pytest.warns(UserWarning, match=r"ended after \d+ of 100 trees: then no split was allowed any more"):
+        NRGBoost(n_trees=100, max_ratio=1.01, pool_size=500, random_state=0).fit(rows)
+
+
+def test_no_rows_have_no_mean_density(model, table):
+    assert model.score_samples(table[:0]).shape == (0,)
+    with pytest.raises(DataError, match="no rows"):
+        model.score(table[:0])
+
+
+def test_following_the_remedy_of_a_refusal_helps(model, table):
+    """Cells that a query may not have become what the message says they may be."""
+    unseen = table[:4].assign(sex="X")
+    with pytest.raises(DataError, match="map it to one of them, or fit on a table that has it"):
+        model.predict(unseen, "height")
+    assert model.predict(unseen.assign(sex="F"), "height").shape == (4,)
+    gap = NRGBoost(**SMALL).fit(table[["height"]].assign(sex=table["sex"].mask(table.index % 7 == 0)))
+    with pytest.raises(DataError, match="map it to one of them, make it missing, or fit"):
+        gap.predict(unseen[["sex"]], "height")
+    assert gap.predict(unseen[["sex"]].assign(sex=None), "height").shape == (4,)
 
 
 def test_an_unknown_target_is_named_with_the_columns_there_are(model, table):
@@ -283,7 +332,8 @@ def test_nothing_can_be_asked_before_fitting():
         ({"n": -1}, "n is a whole number.*got -1"),
         ({"n": 2.5}, "got 2.5"),
         ({"n_sweeps": 0}, "n_sweeps is a whole number of at least 1"),
-        ({"start": "data"}, "'pool' or 'baseline'; got 'data'"),
+        ({"start": "data"}, "start is one of 'pool', 'baseline'; got 'data'"),
+        ({"start": ["pool"]}, r"start is one of .*; got \['pool'\]"),
         ({"temperature": 0}, "temperature is a number above 0; got 0"),
         ({"n_trees": 99}, "n_trees is a whole number from 0 to 20; got 99"),
         ({"random_state": -3}, "random_state"),
@@ -318,6 +368,7 @@ def test_nonsense_in_sampling_is_refused(model, arguments, message):
         ("burn_in", -1),
         ("max_bins", 1),
         ("n_jobs", 0),
+        ("verbose", "no"),
         ("random_state", "seed"),
     ],
 )

@@ -10,19 +10,20 @@ import energyboost
 PACKAGE = Path(energyboost.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
 
-# errors <- kernels <- model <- sampling <- fitting, with threads beside them
-CORE = ["errors", "parallel", "kernels", "model", "sampling", "fitting"]
+# errors <- kernels <- model <- sampling <- fitting, with checks and threads beside them
+CORE = ["errors", "checks", "parallel", "kernels", "model", "sampling", "fitting"]
 # what asks questions of a model; its files may import each other
 QUESTIONS = {"density", "conditional", "where"}
 # what a part may import, besides itself; parts that are not listed are edges, which import anything
 MAY_IMPORT = {
     "errors": set(),
+    "checks": {"errors"},
     "parallel": {"errors"},
     "kernels": {"errors"},
     **{part: set(CORE[:rank]) for rank, part in enumerate(CORE) if part in ("model", "sampling", "fitting")},
-    "tables": {"model.domain", "model.table", "errors"},
-    **{part: {"model", "sampling", "tables", "errors", "parallel"} | QUESTIONS for part in QUESTIONS},
-    "modelfile": {"model", "sampling", "tables", "errors", "parallel"} | QUESTIONS,
+    "tables": {"model.domain", "model.table", "errors", "checks"},
+    **{part: {"model", "sampling", "tables", "errors", "checks", "parallel"} | QUESTIONS for part in QUESTIONS},
+    "modelfile": {"model", "sampling", "tables", "errors", "checks", "parallel"} | QUESTIONS,
     "estimators": {*CORE, *QUESTIONS, "tables", "modelfile"},
     "": {*CORE, *QUESTIONS, "tables", "modelfile", "estimators"},
 }

@@ -69,8 +69,8 @@ def test_the_dependencies_are_those_that_are_imported():
                 imported |= {name.name.split(".")[0] for name in node.names}
             elif isinstance(node, ast.ImportFrom):
                 imported.add(node.module.split(".")[0])
-    # what comes with numba, with scikit-learn, and with a user's Arrow columns
-    imported -= {*sys.stdlib_module_names, "energyboost", "llvmlite", "threadpoolctl", "pyarrow"}
+    # what comes with numba, with scikit-learn, and with a user's own frames
+    imported -= {*sys.stdlib_module_names, "energyboost", "llvmlite", "threadpoolctl", "polars", "pyarrow"}
     required, app = (
         {re.match(r"[\w-]+", line)[0].replace("scikit-learn", "sklearn") for line in lines}
         for lines in (PROJECT["project"]["dependencies"], PROJECT["project"]["optional-dependencies"]["app"])

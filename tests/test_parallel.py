@@ -19,7 +19,7 @@ def test_negative_numbers_of_jobs_count_down_from_all_processors(n_jobs, threads
     assert resolve_n_jobs(n_jobs) == threads
 
 
-@pytest.mark.parametrize("n_jobs", [0, 1.5, "all"])
+@pytest.mark.parametrize("n_jobs", [0, 1.5, "all", True])
 def test_no_jobs_are_refused(n_jobs):
     with pytest.raises(ParameterError) as refusal:
         resolve_n_jobs(n_jobs)

@@ -5,7 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from energyboost.errors import DataError
+from energyboost.errors import DataError, ParameterError
 from energyboost.plots import compare
 
 REAL = pd.DataFrame(
@@ -62,10 +62,23 @@ def test_any_frame_library_will_do():
         np.testing.assert_allclose(found[name].real, expected[name].real)
 
 
+def test_labels_keep_their_declared_order_and_rare_ones_are_one():
+    sizes = pd.DataFrame({"size": pd.Categorical(["hi", "lo", "hi"], categories=["lo", "hi"], ordered=True)})
+    assert compare(sizes, sizes)[1]["size"].at.tolist() == ["lo", "hi"]
+    many = pd.DataFrame({"n": [f"{i:02}" for i in range(20)] * 2 + ["00"] * 59 + [None]})
+    at, shares, _ = compare(many, many)[1]["n"]
+    assert len(at) == 14
+    assert at[0] == "00"
+    assert at[-2:].tolist() == ["(other)", None]
+    np.testing.assert_allclose(shares[[0, 1, -2, -1]], [0.61, 0.02, 0.16, 0.01])
+
+
 @pytest.mark.parametrize(
     ("synthetic", "pairs", "message"),
     [
         (REAL[["size"]], [], "the tables have different columns: 'size', 'born', 'city', .* and 'size'"),
+        (REAL.astype({"rooms": str}), [], "column 'rooms' holds labels in one table only: make both"),
+        (REAL[:0], [], "without rows has nothing to compare"),
         (REAL, [("size", "price")], "unknown column 'price'; the columns are 'size', "),
         (REAL, [("size", "city")], "column 'city' holds labels: scatter columns of numbers, dates or times"),
     ],
@@ -73,3 +86,8 @@ def test_any_frame_library_will_do():
 def test_refusals(synthetic, pairs, message):
     with pytest.raises(DataError, match=message):
         compare(REAL, synthetic, pairs=pairs)
+
+
+def test_a_picture_without_bins_is_refused():
+    with pytest.raises(ParameterError, match="n_bins is a whole number of at least 1; got 0"):
+        compare(REAL, REAL, n_bins=0)

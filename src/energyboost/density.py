@@ -1,14 +1,14 @@
 """The density of a table: a schema and an energy, and the questions that can be asked of them."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from numbers import Integral, Real
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from energyboost.checks import choice, integer, real
 from energyboost.errors import DataError, ParameterError
 from energyboost.model.energy import Codes, Energy, Floats
 from energyboost.sampling.gibbs import sweep
@@ -61,7 +61,7 @@ class TableDensity:
         temperature: float = 1.0,
         n_trees: int | None = None,
         random_state: RandomState = None,
-        n_jobs: int = 1,
+        n_jobs: int | None = 1,
     ) -> Any:
         """Draw new rows: a frame of the training table's kind and dtypes.
 
@@ -70,7 +70,8 @@ class TableDensity:
         n : int
             Number of rows.
         n_sweeps : int, optional
-            Gibbs sweeps that each row goes through; 5 from the pool and 100 from the baseline unless told.
+            Gibbs sweeps that each row goes through; 5 from the pool and 100 from the baseline unless told. At another
+            temperature, or with fewer trees, the pool is not yet of the right distribution: 100 then, too.
         start : {"pool", "baseline"}
             Where each row's chain starts: at a row of the pool that training ended with, or at a row of the
             baseline f0, as in the paper.
@@ -88,23 +89,24 @@ class TableDensity:
         Every row ends a Gibbs chain of its own. From the pool, chains start at rows drawn without replacement; where
         more rows are asked for than the pool holds, several chains start at the same row and part in their sweeps.
         """
-        n = check_integer("n", n, 0)
+        n = integer("n", n, 0)
         n_trees = self._check_trees(n_trees)
-        if start not in SWEEPS:
-            raise ParameterError(f"start is 'pool' or 'baseline'; got {start!r}")
-        n_sweeps = SWEEPS[start] if n_sweeps is None else check_integer("n_sweeps", n_sweeps, 1)
-        if isinstance(temperature, bool) or not isinstance(temperature, Real) or not 0 < float(temperature) < np.inf:
-            raise ParameterError(f"temperature is a number above 0; got {temperature!r}")
+        choice("start", start, get_args(Start))
+        temperature = real("temperature", temperature, 0, open_low=True)
+        if n_sweeps is None:  # pool rows are of the whole model at temperature 1, and of no other
+            like_pool = temperature == 1 and n_trees == self.energy.n_trees
+            n_sweeps = SWEEPS[start if like_pool else "baseline"]
+        n_sweeps = integer("n_sweeps", n_sweeps, 1)
         for_starts, for_sweeps, for_cells = seed_sequence(random_state).spawn(3)
         rng = np.random.default_rng(for_starts)
         if start == "baseline" or not len(self.pool):
             codes = self.energy.baseline.sample(n, rng, self.schema.domain.code_dtype)
         else:
             codes = self.pool[_spread(n, len(self.pool), rng)]
-        sweep(self.energy, codes, n_sweeps, for_sweeps, n_trees=n_trees, temperature=float(temperature), n_jobs=n_jobs)
+        sweep(self.energy, codes, n_sweeps, for_sweeps, n_trees=n_trees, temperature=temperature, n_jobs=n_jobs)
         return decode(self.schema, codes, np.random.default_rng(for_cells))
 
-    def predict(self, X: Any, target: Any, *, n_trees: int | None = None, n_jobs: int = 1) -> npt.NDArray[Any]:
+    def predict(self, X: Any, target: Any, *, n_trees: int | None = None, n_jobs: int | None = 1) -> npt.NDArray[Any]:
         """The best single guess of a column given the others: the mean of a number, the likeliest level of a label.
 
         The column need not be in ``X``; if it is, it is not read.
@@ -113,13 +115,14 @@ class TableDensity:
         return next(self.staged_predict(X, target, stages=[stage], n_jobs=n_jobs))
 
     def staged_predict(
-        self, X: Any, target: Any, *, stages: Sequence[int] | None = None, n_jobs: int = 1
+        self, X: Any, target: Any, *, stages: Sequence[int] | None = None, n_jobs: int | None = 1
     ) -> Iterator[npt.NDArray[Any]]:
         """Predictions after each number of trees in ``stages`` (1, 2, ... unless told), in one pass over the trees."""
         column = self.schema.index_of(target)
         codec = self.schema.columns[column].codec
         labels = isinstance(codec, Categories | OrderedLevels)
         known = self._known(column)
+        names = levels(self.schema, column) if labels else None
 
         def likeliest(probability: Floats) -> npt.NDArray[np.int64]:
             return np.asarray(probability[:, known].argmax(axis=1))
@@ -128,16 +131,16 @@ class TableDensity:
             share = probability[:, known]
             return np.asarray(share @ codec.centres[known] / share.sum(axis=1))
 
-        for guess in self._staged(X, column, stages, likeliest if labels else mean, n_jobs):
-            yield levels(self.schema, column)[guess] if labels else numbers_to_values(self.schema, column, guess)
+        guesses = self._staged(X, column, stages, likeliest if labels else mean, n_jobs)
+        return (numbers_to_values(self.schema, column, guess) if names is None else names[guess] for guess in guesses)
 
-    def predict_proba(self, X: Any, target: Any, *, n_trees: int | None = None, n_jobs: int = 1) -> Floats:
+    def predict_proba(self, X: Any, target: Any, *, n_trees: int | None = None, n_jobs: int | None = 1) -> Floats:
         """Probabilities of the levels of a column given the others, in the order of :meth:`levels`."""
         stage = self._check_trees(n_trees)
         return next(self.staged_predict_proba(X, target, stages=[stage], n_jobs=n_jobs))
 
     def staged_predict_proba(
-        self, X: Any, target: Any, *, stages: Sequence[int] | None = None, n_jobs: int = 1
+        self, X: Any, target: Any, *, stages: Sequence[int] | None = None, n_jobs: int | None = 1
     ) -> Iterator[Floats]:
         """Probabilities after each number of trees in ``stages`` (1, 2, ... unless told), in one pass."""
         column = self.schema.index_of(target)
@@ -152,13 +155,15 @@ class TableDensity:
             share = probability[:, known]
             return np.asarray(share / share.sum(axis=1, keepdims=True))
 
-        yield from self._staged(X, column, stages, given_known, n_jobs)
+        return self._staged(X, column, stages, given_known, n_jobs)
 
     def levels(self, target: Any) -> npt.NDArray[Any]:
         """The levels that :meth:`predict_proba` speaks of."""
         return levels(self.schema, self.schema.index_of(target))
 
-    def score_samples(self, X: Any, *, normalize: bool = True, n_trees: int | None = None, n_jobs: int = 1) -> Floats:
+    def score_samples(
+        self, X: Any, *, normalize: bool = True, n_trees: int | None = None, n_jobs: int | None = 1
+    ) -> Floats:
         """The log-density of each row, or its energy.
 
         The density is per unit of every column that is binned (its own unit: metres, dollars, days) and per level of
@@ -179,11 +184,16 @@ class TableDensity:
         column: int,
         stages: Sequence[int] | None,
         reduce: Callable[[Floats], npt.NDArray[Any]],
-        n_jobs: int,
+        n_jobs: int | None,
     ) -> Iterator[npt.NDArray[Any]]:
-        stages = range(1, self.energy.n_trees + 1) if stages is None else [self._check_trees(stage) for stage in stages]
+        """Check everything, and only then compute, stage by stage."""
+        if stages is None:
+            stages = range(1, self.energy.n_trees + 1)
+        elif not isinstance(stages, Iterable):
+            raise ParameterError(f"stages is a list of numbers of trees; got {stages!r}")
+        stages = [integer("each of stages", stage, 0, self.energy.n_trees) for stage in stages]
         if any(later < earlier for earlier, later in pairwise(stages)):
-            raise ParameterError(f"stages are numbers of trees that never fall; got {list(stages)}")
+            raise ParameterError(f"stages are numbers of trees that never fall; got {stages}")
         return self.energy.staged_conditional(self._query(X, column), column, stages, reduce, n_jobs)
 
     def _query(self, X: Any, column: int) -> Codes:
@@ -209,17 +219,7 @@ class TableDensity:
         return known
 
     def _check_trees(self, n_trees: int | None) -> int:
-        return self.energy.n_trees if n_trees is None else check_integer("n_trees", n_trees, 0, self.energy.n_trees)
-
-
-def check_integer(name: str, value: object, low: int, high: int | None = None) -> int:
-    """``value`` as an int, or a refusal that names the parameter."""
-    if isinstance(value, Integral) and not isinstance(value, bool):
-        number = int(value)
-        if number >= low and (high is None or number <= high):
-            return number
-    span = f"of at least {low}" if high is None else f"from {low} to {high:,}"
-    raise ParameterError(f"{name} is a whole number {span}; got {value!r}")
+        return self.energy.n_trees if n_trees is None else integer("n_trees", n_trees, 0, self.energy.n_trees)
 
 
 def seed_sequence(random_state: RandomState) -> np.random.SeedSequence:
@@ -228,7 +228,7 @@ def seed_sequence(random_state: RandomState) -> np.random.SeedSequence:
         return np.random.SeedSequence(int(random_state.integers(2**63)))
     if isinstance(random_state, np.random.RandomState):
         return np.random.SeedSequence(int(random_state.randint(2**31)))
-    return np.random.SeedSequence(None if random_state is None else check_integer("random_state", random_state, 0))
+    return np.random.SeedSequence(None if random_state is None else integer("random_state", random_state, 0))
 
 
 def _spread(n: int, n_pool: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:

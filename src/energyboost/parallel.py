@@ -14,7 +14,7 @@ Result = TypeVar("Result")
 
 def resolve_n_jobs(n_jobs: int | None) -> int:
     """Number of threads: ``None`` and -1 mean all processors this process may use, -2 all but one."""
-    if n_jobs is not None and (not isinstance(n_jobs, Integral) or n_jobs == 0):
+    if n_jobs is not None and (not isinstance(n_jobs, Integral) or isinstance(n_jobs, bool) or n_jobs == 0):
         raise ParameterError(f"n_jobs is a number of threads, -1 for one per processor, or None; got {n_jobs!r}")
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     if n_jobs is None:
@@ -22,8 +22,9 @@ def resolve_n_jobs(n_jobs: int | None) -> int:
     return max(1, int(n_jobs) if n_jobs > 0 else available + 1 + int(n_jobs))
 
 
-def map_blocks(function: Callable[[Block], Result], blocks: Sequence[Block], n_jobs: int) -> list[Result]:
+def map_blocks(function: Callable[[Block], Result], blocks: Sequence[Block], n_jobs: int | None) -> list[Result]:
     """``[function(block) for block in blocks]`` in up to ``n_jobs`` threads, in the order of the blocks."""
+    n_jobs = resolve_n_jobs(n_jobs)
     if n_jobs == 1 or len(blocks) < 2:
         return [function(block) for block in blocks]
     with ThreadPoolExecutor(min(n_jobs, len(blocks))) as threads:

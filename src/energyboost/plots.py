@@ -1,5 +1,6 @@
 """Pictures of tables: what real and synthetic rows have in common, column by column and pair by pair."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -8,17 +9,23 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from energyboost.checks import integer
 from energyboost.errors import DataError
 from energyboost.tables.frames import LABELS, Name, open_table, plain
 from energyboost.tables.schema import listing
 
 Array = npt.NDArray[Any]
 
+MOST_LABELS = 12
+OTHER = "(other)"
 COLOURS = {"real": "#4878a8", "synthetic": "#d1682e"}
 
 
 class Marginal(NamedTuple):
-    """Shares of a column's rows: of each label (None: missing), or between neighbouring edges (known cells only)."""
+    """Shares of a column's rows: of each label, or between neighbouring edges (of known cells only).
+
+    Of many labels the most frequent are shown, and ``OTHER`` is what remains; None stands for missing.
+    """
 
     at: Array
     real: Array
@@ -73,19 +80,30 @@ def compare(
     >>> marginals["x0"].at.tolist(), marginals["x0"].synthetic.tolist()
     ([0.5, 2.5, 4.5], [0.5, 0.5])
     """
-    left, right = _columns(real), _columns(synthetic)
+    (left, declared), (right, _) = _columns(real), _columns(synthetic)
     if set(left) != set(right):
         raise DataError(f"the tables have different columns: {listing(left, 20)} and {listing(right, 20)}")
-    marginals = {name: _marginal(left[name], right[name], n_bins) for name in left}
+    integer("n_bins", n_bins, 1)
+    integer("n_points", n_points, 1)
+    for name, cells in left.items():
+        if not len(cells) or not len(right[name]):
+            raise DataError("a table without rows has nothing to compare")
+        if cells.dtype.kind != right[name].dtype.kind and "O" in (cells.dtype.kind, right[name].dtype.kind):
+            raise DataError(f"column {name!r} holds labels in one table only: make both labels, or both numbers")
+    marginals = {name: _marginal(left[name], right[name], declared[name], n_bins) for name in left}
     points = {pair: Pair(*(_points(columns, pair, n_points) for columns in (left, right))) for pair in pairs}
     return Comparison(_draw(marginals, points), marginals, points)
 
 
-def _columns(frame: Any) -> dict[Name, Array]:
-    """Return the cells of each column: labels with None for missing, others with NaN or NaT; durations in seconds."""
-    table, columns = open_table(frame), dict[Name, Array]()
+def _columns(frame: Any) -> tuple[dict[Name, Array], dict[Name, Sequence[Any] | None]]:
+    """Return the cells of each column, and its declared categories.
+
+    Labels have None for missing cells, others NaN or NaT; durations are in seconds.
+    """
+    table, columns, declared = open_table(frame), dict[Name, Array](), dict[Name, Sequence[Any] | None]()
     for i, name in enumerate(table.names):
         column_type, cells = table.read(i)
+        declared[name] = column_type.categories
         if column_type.kind in LABELS:
             columns[name] = plain(column_type, cells).astype(object)
             columns[name][cells.missing] = None
@@ -94,23 +112,36 @@ def _columns(frame: Any) -> dict[Name, Array]:
         else:
             times = plain(column_type, cells)
             columns[name] = times / np.timedelta64(1, "s") if column_type.kind == "duration" else times
-    return columns
+    return columns, declared
 
 
-def _marginal(real: Array, synthetic: Array, n_bins: int) -> Marginal:
+def _marginal(real: Array, synthetic: Array, declared: Sequence[Any] | None, n_bins: int) -> Marginal:
     if real.dtype == object:
-        seen = {*real.tolist(), *synthetic.tolist()}
-        labels = sorted(seen - {None}) + [None] * (None in seen)
-        at = np.empty(len(labels), object)
-        at[:] = labels
-        shares = (np.array([np.mean(cells == label) for label in labels]) for cells in (real, synthetic))
-        return Marginal(at, *shares)
+        return _labels(real, synthetic, declared)
     known = [cells[cells == cells] for cells in (real, synthetic)]  # neither NaN nor NaT is itself
     dates = real.dtype.kind == "M"
     numbers = [cells.astype(real.dtype).astype(np.int64) if dates else cells for cells in known]
     edges = (np.histogram_bin_edges if dates else _edges)(np.concatenate(numbers), n_bins)
     shares = (np.histogram(cells, edges)[0] / max(1, len(cells)) for cells in numbers)
     return Marginal(edges.astype(np.int64).astype(real.dtype) if dates else edges, *shares)
+
+
+def _labels(real: Array, synthetic: Array, declared: Sequence[Any] | None) -> Marginal:
+    counts = Counter(real.tolist()) + Counter(synthetic.tolist())
+    known: list[Any] = [label for label, _ in counts.most_common() if label is not None]
+    place = {label: i for i, label in enumerate(sorted(known) if declared is None else declared)}
+    shown = sorted(known[:MOST_LABELS], key=place.__getitem__)
+    of_all = [[np.mean(cells == label) for label in shown] for cells in (real, synthetic)]
+    missing = [np.mean([cell is None for cell in cells]) for cells in (real, synthetic)]
+    if len(known) > MOST_LABELS:
+        of_all = [[*shares, 1 - sum(shares) - gaps] for shares, gaps in zip(of_all, missing, strict=True)]
+        shown.append(OTHER)
+    if None in counts:
+        of_all = [[*shares, gaps] for shares, gaps in zip(of_all, missing, strict=True)]
+        shown.append(None)
+    at = np.empty(len(shown), object)
+    at[:] = shown
+    return Marginal(at, *map(np.array, of_all))
 
 
 def _edges(numbers: Array, n_bins: int) -> Array:

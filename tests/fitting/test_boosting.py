@@ -81,6 +81,55 @@ def test_the_pool_keeps_its_size_through_training(rng, refill):
         assert (state.pool.codes < np.array(DOMAIN.sizes)).all()
 
 
+CHANGES = {
+    "learning_rate": 0.3,
+    "max_leaves": 5,
+    "max_ratio": 1.3,
+    "min_samples_leaf": 30,
+    "feature_fraction": 0.5,
+    "growth": "breadth_first",
+    "line_search": False,
+    "uniform_mix": 0.5,
+    "pool_size": 500,
+    "refresh": 0.6,
+    "n_chains": 5,
+    "refill": "restart",
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_every_parameter_changes_the_model(name):
+    codes = dependent_rows(np.random.default_rng(0), DOMAIN, 500)
+    assert bytes_of(train(codes, DOMAIN, **{name: CHANGES[name]})[0]) != bytes_of(train(codes, DOMAIN)[0])
+
+
+def test_burn_in_changes_restarted_chains_only():
+    codes = dependent_rows(np.random.default_rng(0), DOMAIN, 500)
+    for refill, alike in (("restart", False), ("persistent", True)):
+        one, other = (bytes_of(train(codes, DOMAIN, refill=refill, burn_in=n)[0]) for n in (1, 9))
+        assert (one == other) == alike
+
+
+def test_a_pool_wholly_refreshed_keeps_no_row(rng):
+    _, infos = train(dependent_rows(rng, DOMAIN, 500), DOMAIN, refresh=1.0)
+    assert [info.acceptance for info in infos] == [0] * 5
+
+
+def test_the_pool_follows_the_rows_unless_told(rng):
+    state, _ = train(dependent_rows(rng, DOMAIN, 20_000), DOMAIN, pool_size="auto", n_trees=2)
+    assert len(state.pool.codes) == 30_000
+
+
+def test_log_z_rises_where_no_pool_row_is_new(rng):
+    """By the rows that the tree was fitted on, then: not by nothing."""
+    codes = dependent_rows(rng, DOMAIN, 500)
+    state, infos = train(codes, DOMAIN, refresh=0.0, pool_size=16, n_trees=40)
+    rises = np.diff(state.energy.log_z)
+    kept_all = [info.acceptance == 1 for info in infos]
+    assert any(kept_all)
+    assert all(rise != 0 for rise in rises)
+
+
 def test_without_line_search_steps_are_the_learning_rate(rng):
     _, infos = train(dependent_rows(rng, DOMAIN, 500), DOMAIN, line_search=False, learning_rate=0.07)
     assert [info.step for info in infos] == [0.07] * 5

@@ -8,7 +8,7 @@ from energyboost.fitting.grow import grow_tree
 from energyboost.kernels.grow import Reference
 from energyboost.model.energy import columns_of
 from tests import naive
-from tests.ensembles import Domain, dependent_rows, random_baseline
+from tests.ensembles import Domain, dependent_rows, random_baseline, random_rows
 
 DOMAIN = Domain((5, 17, 65, 1, 9), (True, False, True, True, False))
 COLUMNS = columns_of(DOMAIN)
@@ -88,9 +88,33 @@ def test_leaves_without_data_are_made_where_they_are_allowed(rng):
 
 def test_a_share_of_one_column_looks_at_one_column_at_a_time(rng):
     trees = [grown(rng, feature_fraction=1 / 5, max_leaves=2, max_ratio=100.0)[0].tree for _ in range(80)]
-    # A column that can be split on is drawn, and then split on, in a fifth of the looks: not once in 80 with
-    # probability 0.8^80 < 2e-8. The column of one code leaves a tree of one leaf.
-    assert {tuple(tree.column) for tree in trees} == {(), (0,), (1,), (2,), (4,)}
+    # Each of the four columns that can be split on is drawn, and then split on, in a quarter of the looks: not once in
+    # 80 with probability 0.75^80 < 2e-10. The column of one code is never drawn.
+    assert {tuple(tree.column) for tree in trees} == {(0,), (1,), (2,), (4,)}
+
+
+def test_columns_of_one_code_take_no_draw_from_the_others(rng):
+    """Trees grow to their full size, each leaf on the one column that it drew: not stumps, and not on all columns."""
+    domain = Domain((9, *(1,) * 8, 9), (True,) * 10)
+    columns = columns_of(domain)
+    codes, pool = dependent_rows(rng, domain, 3000), random_rows(rng, domain, 3000)
+    reference = Reference(pool, random_baseline(rng, domain).probability)
+    config = BoostingConfig(feature_fraction=0.1, max_leaves=8, max_ratio=100.0)
+    trees = [grow_tree(columns, codes, reference, config, np.random.default_rng(s)).tree for s in range(20)]
+    assert [tree.n_leaves for tree in trees] == [8] * 20
+    first = [tree.column[0] for tree in trees]  # all alike with probability 2^-19 if drawn, surely if all are looked at
+    assert set(first) == {0, 9}
+
+
+def test_a_root_with_no_split_on_the_columns_drawn_is_split_on_any(rng):
+    domain = Domain((9, 9), (True, True))
+    codes = np.stack([rng.integers(0, 2, 2000) * 8, np.zeros(2000, int)], axis=1).astype(np.uint8)
+    pool = np.stack([rng.integers(0, 9, 2000), np.zeros(2000, int)], axis=1).astype(np.uint8)
+    reference = Reference(pool, random_baseline(rng, domain).probability)
+    config = BoostingConfig(feature_fraction=0.5, max_leaves=2, max_ratio=100.0)
+    seeds = map(np.random.default_rng, range(20))
+    trees = [grow_tree(columns_of(domain), codes, reference, config, seed).tree for seed in seeds]
+    assert {tuple(tree.column) for tree in trees} == {(0,)}
 
 
 @pytest.mark.parametrize("share", [0.4, 0.61, 1.0])

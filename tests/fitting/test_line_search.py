@@ -72,10 +72,6 @@ def test_rows_of_the_new_model_tell_the_same_rise_of_log_z(seed):
     assert log_z_rise_after(value[rows] + 700) == pytest.approx(700 + log_z_rise(value, before), abs=1e-12)
 
 
-def test_without_new_rows_log_z_stays():
-    assert log_z_rise_after(np.empty(0)) == 0
-
-
 def test_leaves_without_data_are_allowed():
     p, q = np.array([0.0, 1.0]), np.array([0.5, 0.5])
     value = p / q - 1

@@ -67,3 +67,10 @@ def test_the_coldest_chains_climb(rng):
     _, codes = swept(energy, rows, temperature=1e-3)
     # Equal in single precision is equal to a cold chain.
     assert (energy.score(codes) >= energy.score(rows) - 0.05).all()
+
+
+def test_chains_in_another_layout_are_refused(rng):
+    """They are moved in place: a copy in rows would be moved instead."""
+    energy = random_energy(rng, MIXED, 1, 3)
+    with pytest.raises(ValueError, match="must be C-contiguous"):
+        sweep(energy, np.asfortranarray(random_rows(rng, MIXED, 5)), 1, np.random.SeedSequence(0))

@@ -147,6 +147,20 @@ def test_a_far_off_atom_stretches_no_bin():
     assert codec.encode(cells_of([-600.0, -400.0, 9e9])).tolist() == [0, 1, codec.n_codes - 1]
 
 
+def test_a_rare_value_alone_in_its_bin_is_no_atom():
+    """On a grid, bins of one point and bins of two have the same density, if all values are as frequent."""
+    for values in (np.arange(300), np.arange(300) / 100):
+        codec = QuantileBins.fit(values, 255)
+        codes = codec.encode(cells_of(values))
+        share = np.bincount(codes) / len(values)
+        assert codec.atoms == ()
+        assert set(share * 300) == {1, 2}
+        assert share / codec.widths == pytest.approx(np.full(codec.n_codes, share[0] / codec.widths[0]))
+    codec = QuantileBins.fit(np.append(np.arange(300), [7] * 300), 100)
+    assert codec.widths[codec.atoms[0]] == 1
+    assert codec.first[codec.atoms[0]] == 7
+
+
 def test_widths_count_grid_points_in_units_of_the_column():
     codec = QuantileBins.fit(np.arange(1000) / 100, 10)
     assert codec.widths == pytest.approx(np.ones(10))  # 100 points of 0.01

@@ -50,7 +50,7 @@ def test_extra_columns_are_refused_unless_told_otherwise():
 
 
 def test_lacking_columns_are_named():
-    with pytest.raises(DataError, match=r"lacks column 'city', 'born'; it has 'age', 'bmi': add it"):
+    with pytest.raises(DataError, match=r"lacks column 'city', 'born'; it has 'age', 'bmi': add what is lacking"):
         encode(SCHEMA, people()[["age", "bmi"]])
 
 
@@ -77,14 +77,14 @@ def test_a_missing_cell_where_none_was_in_training_is_refused():
 def test_an_unseen_level_is_refused_or_marginalised():
     frame = people()
     frame.loc[3, "city"] = "Paris"
-    message = r"column 'city', row 3: level 'Paris' did not .*'Bonn', 'Oslo', 'Rome': map .*'marginalize'"
+    message = r"column 'city', row 3: level 'Paris' did not .*'Bonn', 'Oslo', 'Rome': map it to one of them, or fit"
     with pytest.raises(DataError, match=message):
         encode(SCHEMA, frame)
     with pytest.raises(DataError, match=message):
         encode_query(SCHEMA, frame)
     query = encode_query(SCHEMA, frame, unseen="marginalize")
     assert query.missing[:, 1].tolist() == [False, False, False, True]
-    with pytest.raises(ParameterError, match="unseen='ignore': it is 'error' or 'marginalize'"):
+    with pytest.raises(ParameterError, match="unseen is one of 'error', 'marginalize'; got 'ignore'"):
         encode_query(SCHEMA, frame, unseen="ignore")
 
 

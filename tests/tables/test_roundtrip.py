@@ -71,16 +71,17 @@ def test_pyarrow():
             "n": pa.array([3, None, 5], pa.int16()),
             "x": [0.5, 1.5, None],
             "s": ["a", None, "b"],
-            "d": pa.array(["u", "v", "u"]).dictionary_encode(),
+            "large": pa.array(["a", None, "b"], pa.large_string()),
+            "d": pa.DictionaryArray.from_arrays(pa.array([0, 1, None], pa.int8()), ["u", "v"]),
+            "day": pa.array([1, None, 3], pa.date32()),
+            "span": pa.array([1, None, 3], pa.duration("ms")),
             "t": pa.array([1, 2, None], pa.timestamp("us", "UTC")),
             "nothing": pa.nulls(3),
         }
     )
     _, _, back = through(table, 255, 0)
     assert back.to_pylist() == table.to_pylist()
-    assert [back.schema.field(n).type for n in ("n", "x", "s", "t")] == [
-        table.schema.field(n).type for n in ("n", "x", "s", "t")
-    ]
+    assert back.schema == table.schema
 
 
 def test_polars_nan_is_missing():
@@ -104,6 +105,19 @@ def test_unused_categories_have_no_code_and_stay_declared():
     assert schema.domain.ordered == (True,)
     assert codes.ravel().tolist() == [1, 0]
     assert back["c"].dtype == dtype
+
+
+def test_numpy_scalars_among_objects_are_what_they_hold():
+    column = pd.Series([np.bool_(True), False, np.bool_(False)], dtype=object)
+    _, codes, back = through(pd.DataFrame({"b": column, "s": np.array(["x", "y", "x"], object)}), 255, 0)
+    assert codes[:, 0].tolist() == [1, 0, 0]
+    assert back["b"].tolist() == [True, False, False]
+
+
+@pytest.mark.filterwarnings("ignore:the matrix subclass:PendingDeprecationWarning")
+def test_a_matrix_is_a_table():
+    matrix = np.asmatrix([[1.5, 2.0], [2.5, 3.0]])
+    assert encode(Schema.infer(matrix), matrix).tolist() == [[0, 0], [1, 1]]
 
 
 def test_missing_object_sentinels_come_back():

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils.validation import check_is_fitted
 from tqdm import tqdm
 
+from energyboost.checks import boolean
 from energyboost.density import RandomState, Start, TableDensity, seed_sequence
 from energyboost.errors import DataError
 from energyboost.fitting.boosting import boost, start
@@ -32,7 +33,7 @@ class NRGBoost(DensityMixin, BaseEstimator):
     n_trees : int, default=200
         Rounds of boosting.
     learning_rate : float, default=0.15
-        Factor on the step that the line search finds. Smaller steps want more trees.
+        Factor on the step that the line search finds, above 0 and at most 1. Smaller steps want more trees.
     max_leaves : int, default=256
         Leaves per tree, 2 to 16,384. Larger tables bear more.
     max_ratio : float, default=2.0
@@ -144,6 +145,7 @@ class NRGBoost(DensityMixin, BaseEstimator):
     def fit(self, X: Any, y: None = None) -> Self:
         """Fit the joint density of all columns of ``X``; there is no target, so ``y`` is not read."""
         config = BoostingConfig(**{name: getattr(self, name) for name in PARAMETERS})
+        verbose, n_jobs = boolean("verbose", self.verbose), resolve_n_jobs(self.n_jobs)
         schema = Schema.infer(X, max_bins=self.max_bins, max_levels=self.max_levels)
         codes = encode(schema, X)
         if (codes == codes[0]).all():
@@ -152,23 +154,31 @@ class NRGBoost(DensityMixin, BaseEstimator):
                 "distinct rows"
             )
         seed = int(seed_sequence(self.random_state).generate_state(1, np.uint64)[0])
-        state, self.history_ = start(codes, schema.domain, config), []
-        rounds = boost(state, codes, config, seed, resolve_n_jobs(self.n_jobs))
-        for latest, info in tqdm(rounds, total=config.n_trees, unit="tree", disable=not self.verbose):
+        state, history = start(codes, schema.domain, config), []
+        rounds = boost(state, codes, config, seed, n_jobs)
+        for latest, info in tqdm(rounds, total=config.n_trees, unit="tree", disable=not verbose):
             state = latest
-            self.history_.append(asdict(info))
-        if not self.history_:
+            history.append(asdict(info))
+        if not history:
             warnings.warn(
                 "no split was allowed: the model is its baseline, in which columns are independent; lower "
                 "min_samples_leaf or raise max_ratio if that is not meant",
                 stacklevel=2,
             )
-        self.schema_ = schema
+        elif len(history) < config.n_trees:
+            warnings.warn(
+                f"training ended after {len(history)} of {config.n_trees} trees: then no split was allowed any more; "
+                "lower learning_rate or raise max_ratio if more are wanted",
+                stacklevel=2,
+            )
+        self.schema_, self.history_ = schema, history
         self.density_ = TableDensity(schema, state.energy, state.pool.codes, state.pool.chains)
         self.n_trees_ = state.energy.n_trees
         self.n_features_in_ = len(schema.columns)
-        if all(isinstance(name, str) for name in schema.names):
+        if schema.kind != "numpy" and all(isinstance(name, str) for name in schema.names):
             self.feature_names_in_ = np.asarray(schema.names, object)
+        elif hasattr(self, "feature_names_in_"):  # of an earlier fit
+            del self.feature_names_in_
         return self
 
     def sample(
@@ -189,24 +199,24 @@ class NRGBoost(DensityMixin, BaseEstimator):
             temperature=temperature,
             n_trees=n_trees,
             random_state=random_state,
-            n_jobs=resolve_n_jobs(self.n_jobs),
+            n_jobs=self.n_jobs,
         )
 
     def predict(self, X: Any, target: Any, *, n_trees: int | None = None) -> npt.NDArray[Any]:
         """Predict any column from the others: the mean of a number, the likeliest level of a label."""
-        return self._density().predict(X, target, n_trees=n_trees, n_jobs=resolve_n_jobs(self.n_jobs))
+        return self._density().predict(X, target, n_trees=n_trees, n_jobs=self.n_jobs)
 
     def staged_predict(self, X: Any, target: Any, *, stages: Sequence[int] | None = None) -> Iterator[npt.NDArray[Any]]:
         """Predictions after each number of trees in ``stages`` (1, 2, ... unless told), in one pass over the trees."""
-        return self._density().staged_predict(X, target, stages=stages, n_jobs=resolve_n_jobs(self.n_jobs))
+        return self._density().staged_predict(X, target, stages=stages, n_jobs=self.n_jobs)
 
     def predict_proba(self, X: Any, target: Any, *, n_trees: int | None = None) -> Floats:
         """Probabilities of the levels of any column that has levels, in the order of :meth:`levels`."""
-        return self._density().predict_proba(X, target, n_trees=n_trees, n_jobs=resolve_n_jobs(self.n_jobs))
+        return self._density().predict_proba(X, target, n_trees=n_trees, n_jobs=self.n_jobs)
 
     def staged_predict_proba(self, X: Any, target: Any, *, stages: Sequence[int] | None = None) -> Iterator[Floats]:
         """Probabilities after each number of trees in ``stages`` (1, 2, ... unless told), in one pass."""
-        return self._density().staged_predict_proba(X, target, stages=stages, n_jobs=resolve_n_jobs(self.n_jobs))
+        return self._density().staged_predict_proba(X, target, stages=stages, n_jobs=self.n_jobs)
 
     def levels(self, target: Any) -> npt.NDArray[Any]:
         """The levels of a column, in the order of the columns of :meth:`predict_proba`."""
@@ -214,13 +224,19 @@ class NRGBoost(DensityMixin, BaseEstimator):
 
     def score_samples(self, X: Any, *, normalize: bool = True, n_trees: int | None = None) -> Floats:
         """Log-density of each row, per unit of binned columns and per level of others; or, unnormalised, its energy."""
-        return self._density().score_samples(
-            X, normalize=normalize, n_trees=n_trees, n_jobs=resolve_n_jobs(self.n_jobs)
-        )
+        return self._density().score_samples(X, normalize=normalize, n_trees=n_trees, n_jobs=self.n_jobs)
 
     def score(self, X: Any, y: None = None) -> float:
         """Mean log-density of the rows of ``X``."""
-        return float(self.score_samples(X).mean())
+        scores = self.score_samples(X)
+        if not len(scores):
+            raise DataError("the table has no rows: there is no mean log-density of none")
+        return float(scores.mean())
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
+        return tags
 
     def _density(self) -> TableDensity:
         check_is_fitted(self, "density_")

@@ -1,12 +1,12 @@
 """Rounds of boosting [alg:train], as an iterator."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from energyboost.fitting.config import BoostingConfig
-from energyboost.fitting.grow import GrownTree, grow_tree
+from energyboost.fitting.grow import grow_tree
 from energyboost.fitting.line_search import line_search, log_z_rise, log_z_rise_after
 from energyboost.kernels.grow import Reference
 from energyboost.model.baseline import Baseline
@@ -47,7 +47,7 @@ def start(codes: Codes, domain: Domain, config: BoostingConfig) -> BoostingState
 
 
 def boost(
-    state: BoostingState, codes: Codes, config: BoostingConfig, seed: int, n_jobs: int = 1
+    state: BoostingState, codes: Codes, config: BoostingConfig, seed: int, n_jobs: int | None = 1
 ) -> Iterator[tuple[BoostingState, RoundInfo]]:
     """Train on rows of codes up to ``config.n_trees`` trees, yielding the state after every round.
 
@@ -58,12 +58,12 @@ def boost(
     size = config.resolve_pool_size(len(codes))
     for t in range(energy.n_trees, config.n_trees):
         for_tree, for_pool, for_start = np.random.SeedSequence([seed, t]).spawn(3)
-        grown = _grow(energy, pool, codes, config, for_tree)
+        grown = grow_tree(energy.columns, codes, _reference(energy, pool), config, for_tree)
         if grown.tree.n_leaves == 1 and not len(pool.codes):
             # A baseline of the very marginals of the data leaves nothing to gain from any one split. Rows of it, whose
             # counts are not exact, do.
             pool = Pool.first(energy, size, config.n_chains, for_start)
-            grown = _grow(energy, pool, codes, config, for_tree)
+            grown = grow_tree(energy.columns, codes, _reference(energy, pool), config, for_tree)
         if grown.tree.n_leaves == 1:
             return
         value = grown.p / grown.q - 1  # [eq:optimal-w]
@@ -80,7 +80,9 @@ def boost(
                 burn_in=config.burn_in,
                 n_jobs=n_jobs,
             )
-            rise = log_z_rise_after(tree.leaf_value[tree.leaves(pool.new)])
+            # where no row is new, those that the tree was fitted on must do
+            after = tree.leaf_value[tree.leaves(pool.new)]
+            rise = log_z_rise_after(after) if len(after) else log_z_rise(tree.leaf_value, grown.q)
         else:
             pool = Pool.first(energy, size, config.n_chains, for_pool)
             rise = log_z_rise(tree.leaf_value, grown.q)
@@ -98,11 +100,5 @@ def boost(
         )
 
 
-def _grow(energy: Energy, pool: Pool, codes: Codes, config: BoostingConfig, seed: np.random.SeedSequence) -> GrownTree:
-    """Grow a tree; on all columns if those drawn for its root had no split to offer."""
-    reference = Reference(pool.codes, energy.baseline.probability)
-    grown = grow_tree(energy.columns, codes, reference, config, np.random.default_rng(seed))
-    if grown.tree.n_leaves == 1 and config.feature_fraction < 1:
-        every = replace(config, feature_fraction=1.0)
-        grown = grow_tree(energy.columns, codes, reference, every, np.random.default_rng(seed))
-    return grown
+def _reference(energy: Energy, pool: Pool) -> Reference:
+    return Reference(pool.codes, energy.baseline.probability)

@@ -1,13 +1,9 @@
 """The parameters of training. Their names are those of the estimator and of the command line."""
 
 from dataclasses import dataclass, fields
-from math import isfinite
-from numbers import Integral, Real
-from typing import Literal
+from typing import Literal, get_args
 
-import numpy as np
-
-from energyboost.errors import ParameterError
+from energyboost.checks import boolean, choice, integer, real
 
 Growth = Literal["best_first", "breadth_first"]
 Refill = Literal["persistent", "restart"]
@@ -22,7 +18,7 @@ class BoostingConfig:
     n_trees : int
         Rounds of boosting, T.
     learning_rate : float
-        Factor on the step that the line search finds, γ.
+        Factor on the step that the line search finds, γ; above 0, at most 1.
     max_leaves : int
         Leaves per tree, J; 2 to 16,384.
     max_ratio : float
@@ -67,34 +63,25 @@ class BoostingConfig:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be meant."""
-        for name, low, high in (
-            ("n_trees", 1, 1_000_000),
-            ("max_leaves", 2, 16_384),
-            ("min_samples_leaf", 0, None),
-            ("n_chains", 1, 65_536),
-            ("burn_in", 0, None),
-        ):
-            object.__setattr__(self, name, _integer(name, getattr(self, name), low, high))
-        if self.pool_size != "auto":
-            size = _integer("pool_size", self.pool_size, 16, None, also=' or "auto"')
-            object.__setattr__(self, "pool_size", size)
-        for name, least, most, open_low in (
-            ("learning_rate", 0, None, True),
-            ("max_ratio", 1, None, True),
-            ("feature_fraction", 0, 1, True),
-            ("uniform_mix", 0, 1, False),
-            ("refresh", 0, 1, False),
-        ):
-            object.__setattr__(self, name, _real(name, getattr(self, name), least, most, open_low))
-        for name, choices in (
-            ("growth", ("best_first", "breadth_first")),
-            ("refill", ("persistent", "restart")),
-        ):
-            value = getattr(self, name)
-            if value not in choices:
-                raise ParameterError(f"{name} is one of {', '.join(map(repr, choices))}; got {value!r}")
-        if not isinstance(self.line_search, bool | np.bool_):
-            raise ParameterError(f"line_search is True or False; got {self.line_search!r}")
+        checked = {
+            "n_trees": integer("n_trees", self.n_trees, 1, 1_000_000),
+            "learning_rate": real("learning_rate", self.learning_rate, 0, 1, open_low=True),
+            "max_leaves": integer("max_leaves", self.max_leaves, 2, 16_384),
+            "max_ratio": real("max_ratio", self.max_ratio, 1, open_low=True),
+            "min_samples_leaf": integer("min_samples_leaf", self.min_samples_leaf, 0),
+            "feature_fraction": real("feature_fraction", self.feature_fraction, 0, 1, open_low=True),
+            "growth": choice("growth", self.growth, get_args(Growth)),
+            "line_search": boolean("line_search", self.line_search),
+            "uniform_mix": real("uniform_mix", self.uniform_mix, 0, 1),
+            "refresh": real("refresh", self.refresh, 0, 1),
+            "n_chains": integer("n_chains", self.n_chains, 1, 65_536),
+            "refill": choice("refill", self.refill, get_args(Refill)),
+            "burn_in": integer("burn_in", self.burn_in, 0),
+        }
+        if not (isinstance(self.pool_size, str) and self.pool_size == "auto"):
+            checked["pool_size"] = integer("pool_size", self.pool_size, 16, also=' or "auto"')
+        for name, value in checked.items():
+            object.__setattr__(self, name, value)
 
     def resolve_pool_size(self, n_rows: int) -> int:
         """The number of model rows to train with."""
@@ -102,23 +89,3 @@ class BoostingConfig:
 
 
 PARAMETERS = tuple(field.name for field in fields(BoostingConfig))
-
-
-def _integer(name: str, value: object, low: int, high: int | None, also: str = "") -> int:
-    if isinstance(value, Integral) and not isinstance(value, bool):
-        number = int(value)
-        if number >= low and (high is None or number <= high):
-            return number
-    span = f"of at least {low:,}" if high is None else f"from {low:,} to {high:,}"
-    raise ParameterError(f"{name} is a whole number {span}{also}; got {value!r}")
-
-
-def _real(name: str, value: object, low: float, high: float | None, open_low: bool) -> float:
-    if isinstance(value, Real) and not isinstance(value, bool):
-        number = float(value)
-        above_low = number > low if open_low else number >= low
-        if above_low and isfinite(number) and (high is None or number <= high):
-            return number
-    above = f"above {low:g}" if open_low else f"of at least {low:g}"
-    span = above if high is None else f"{above} and at most {high:g}"
-    raise ParameterError(f"{name} is a number {span}; got {value!r}")

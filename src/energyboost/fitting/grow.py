@@ -25,9 +25,10 @@ class GrownTree:
 
 
 def grow_tree(
-    columns: Columns, codes: Codes, reference: Reference, config: BoostingConfig, rng: np.random.Generator
+    columns: Columns, codes: Codes, reference: Reference, config: BoostingConfig, seed: np.random.SeedSequence
 ) -> GrownTree:
     """Grow a tree on training rows against a reference; leaf values stay zero."""
+    rng = np.random.default_rng(seed)
     limits = Limits(
         config.max_leaves,
         float(config.max_ratio),
@@ -56,9 +57,11 @@ def grow_tree(
 
 def _draw_columns(columns: Columns, config: BoostingConfig, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
     """For every leaf that will be looked at, the columns its split may use."""
-    n_columns = len(columns.size)
-    n_drawn = max(1, round(config.feature_fraction * n_columns))
-    if n_drawn == n_columns:
-        return np.empty((0, n_columns), np.bool_)
-    drawn = np.broadcast_to(np.arange(n_columns) < n_drawn, (2 * config.max_leaves, n_columns))
-    return rng.permuted(drawn, axis=1)
+    splittable = np.flatnonzero(columns.size > 1)
+    n_drawn = max(1, round(config.feature_fraction * len(splittable)))
+    if n_drawn >= len(splittable):
+        return np.empty((0, len(columns.size)), np.bool_)
+    allowed = np.zeros((2 * config.max_leaves, len(columns.size)), np.bool_)
+    drawn = np.broadcast_to(np.arange(len(splittable)) < n_drawn, (len(allowed), len(splittable)))
+    allowed[:, splittable] = rng.permuted(drawn, axis=1)
+    return allowed

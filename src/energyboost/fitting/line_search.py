@@ -19,7 +19,7 @@ def log_z_rise(value: Floats, q: Floats) -> float:
 
 def log_z_rise_after(value: Floats) -> float:
     """The same from rows of the *new* model, given what the new tree adds to each: -log mean exp(-value)."""
-    return float(np.log(len(value)) - logsumexp(-value)) if len(value) else 0.0
+    return float(np.log(len(value)) - logsumexp(-value))
 
 
 def line_search(value: Floats, p: Floats, q: Floats) -> float:

@@ -307,6 +307,8 @@ def _count_children(columns, codes, pool, tree, opened, leaf, new):
 def grow(columns, codes, reference, limits, allowed):
     """Grow a tree greedily; ``allowed[e]`` says which columns the e-th leaf looked at may be split on (empty: all).
 
+    The root may be split on any column if it cannot be on those.
+
     Returns the growing tree and its number of leaves.
     """
     pool = reference.codes
@@ -341,6 +343,8 @@ def grow(columns, codes, reference, limits, allowed):
                 scratch,
             )
             n_looked += 1
+            if n_leaves == 1 and opened.column[leaf] < 0 and allowed.shape[0]:  # the columns drawn offer no tree at all
+                gain = _look(columns, reference, limits, every, scale, tree, opened, leaf, scratch)
             if opened.column[leaf] >= 0:
                 heappush(heap, (float(n_looked) if limits.breadth_first else -gain, leaf))
             n_rows = tree.count[leaf] + tree.pool_segment[leaf, 1] - tree.pool_segment[leaf, 0]

@@ -58,6 +58,14 @@ def leaf_boxes(columns, tree):
 
 
 @njit(nogil=True, cache=True)
+def _same(admits, level, other):
+    for leaf in range(admits.shape[0]):
+        if admits[leaf, level] != admits[leaf, other]:
+            return False
+    return True
+
+
+@njit(nogil=True, cache=True)
 def add_rows(columns, tree, low, high, admits, slot_of_leaf, words, first_row, step):
     """Write the rows of ``words`` of a tree and its ``step``; returns the number of rows.
 
@@ -73,36 +81,41 @@ def add_rows(columns, tree, low, high, admits, slot_of_leaf, words, first_row, s
     for j in tree.column:
         used[j] = True
     n_rows = 1
-    cuts = np.zeros(columns.start[-1], np.bool_)
+    cuts, key = np.zeros(columns.start[-1], np.bool_), np.empty(columns.start[-1], np.uint64)
+    distinct = np.empty(columns.start[-1], np.int64)  # codes with a row of their own
     for j in range(columns.size.shape[0]):
         start, size, level = columns.start[j], columns.size[j], columns.level_start[j]
         if not used[j]:
             step[start : start + size] = 0
             continue
+        key[:size], n_distinct = 0, 0
         if columns.ordered[j]:
             cuts[:size] = False
             for leaf in range(n_leaves):
                 cuts[low[j, leaf]] = True
-        row = n_rows - 1
         for k in range(size):
+            same = -1  # an earlier code that the same leaves admit
             if columns.ordered[j]:
-                fresh = cuts[k]
+                same = k - 1 if not cuts[k] else -1
             else:
-                fresh = k == 0
-                if not fresh:
-                    for leaf in range(n_leaves):
-                        if admits[leaf, level + k] != admits[leaf, level + k - 1]:
-                            fresh = True
-                            break
-            if fresh:
-                row += 1
                 for leaf in range(n_leaves):
-                    inside = low[j, leaf] <= k < high[j, leaf] if columns.ordered[j] else admits[leaf, level + k]
-                    if inside:
-                        slot = slot_of_leaf[leaf]
-                        words[first_row + row, slot >> 6] |= one << np.uint64(slot & 63)
-            step[start + k] = row
-        n_rows = row + 1
+                    key[k] = key[k] * np.uint64(6364136223846793005) + np.uint64(admits[leaf, level + k])
+                for i in range(n_distinct):
+                    if key[distinct[i]] == key[k] and _same(admits, level + distinct[i], level + k):
+                        same = distinct[i]
+                        break
+            if same >= 0:
+                step[start + k] = step[start + same]
+                continue
+            step[start + k] = n_rows
+            distinct[n_distinct] = k
+            n_distinct += 1
+            for leaf in range(n_leaves):
+                inside = low[j, leaf] <= k < high[j, leaf] if columns.ordered[j] else admits[leaf, level + k]
+                if inside:
+                    slot = slot_of_leaf[leaf]
+                    words[first_row + n_rows, slot >> 6] |= one << np.uint64(slot & 63)
+            n_rows += 1
     return n_rows
 
 

@@ -60,7 +60,7 @@ class Energy:
         self.index.add(tree)
         self._joined = None
 
-    def score(self, codes: Codes, n_trees: int | None = None, n_jobs: int = 1) -> Floats:
+    def score(self, codes: Codes, n_trees: int | None = None, n_jobs: int | None = 1) -> Floats:
         """The energy of each row: its unnormalised log-probability."""
         n_trees = self.n_trees if n_trees is None else n_trees
         if self._joined is None:
@@ -76,7 +76,7 @@ class Energy:
         map_blocks(run, row_blocks(len(codes), 4096), n_jobs)
         return out
 
-    def conditional(self, codes: Codes, column: int, n_trees: int | None = None, n_jobs: int = 1) -> Floats:
+    def conditional(self, codes: Codes, column: int, n_trees: int | None = None, n_jobs: int | None = 1) -> Floats:
         """Probabilities of every code of ``column`` given the other cells of each row [eq:inference]."""
         stage = self.n_trees if n_trees is None else n_trees
         return next(self.staged_conditional(codes, column, [stage], n_jobs=n_jobs))
@@ -87,14 +87,14 @@ class Energy:
         column: int,
         stages: Sequence[int],
         reduce: Callable[[Floats], npt.NDArray[Any]] = lambda probability: probability,
-        n_jobs: int = 1,
+        n_jobs: int | None = 1,
     ) -> Iterator[npt.NDArray[Any]]:
         """The conditional after each number of trees in ``stages`` (rising), in one pass over the trees.
 
         ``reduce`` is applied to the probabilities (n_rows, n_codes) of one block of rows after another: those of all
         rows need never be held at once.
         """
-        kernel = slices(self.index.width)
+        kernel, codes = slices(self.index.width), np.ascontiguousarray(codes)
         start, size = int(self.columns.start[column]), int(self.columns.size[column])
         width = int(self.columns.start[column + 1]) - start + LANES
         base = self.baseline.energy[start : start + size]

@@ -21,13 +21,15 @@ def sweep(
     n_trees: int | None = None,
     temperature: float = 1.0,
     block_size: int = 64,
-    n_jobs: int = 1,
+    n_jobs: int | None = 1,
 ) -> Codes:
     """Move every row of ``codes`` (in place) by ``n_sweeps`` single-site sweeps of the model at a temperature.
 
     Returns the last ``n_kept`` states of each chain, shape (n_chains, n_kept, n_columns). Every block of
     ``block_size`` chains has a stream of random numbers of its own, so results do not depend on ``n_jobs``.
     """
+    if not codes.flags.c_contiguous:
+        raise ValueError("the codes of chains must be C-contiguous: kernels read them as one run, row by row")
     n_chains, n_columns = codes.shape
     n_trees = energy.n_trees if n_trees is None else n_trees
     kept = np.empty((n_chains, n_kept, n_columns), codes.dtype)

@@ -48,7 +48,7 @@ class Pool:
         refresh: float,
         restart_from: Codes | None = None,
         burn_in: int = 0,
-        n_jobs: int = 1,
+        n_jobs: int | None = 1,
     ) -> "Pool":
         """The pool for the next round, after ``energy`` has got one more tree.
 
@@ -109,14 +109,17 @@ def draw_first(energy: Energy, n_rows: int, rng: np.random.Generator) -> Codes:
     share = np.cumsum(np.exp(log_share - log_share.max()))
     leaf = np.searchsorted(share / share[-1], rng.random(n_rows), side="right")
     codes = np.empty((n_rows, len(columns.size)), dtype)
+    by_leaf = np.argsort(leaf, kind="stable")
+    rows_of = np.split(by_leaf, np.cumsum(np.bincount(leaf, minlength=len(share)))[:-1])
     for j in range(len(columns.size)):
         reach = rng.random(n_rows) * mass[j][leaf]
         if columns.ordered[j]:
             drawn = np.searchsorted(below[j][1:], below[j][low[j][leaf]] + reach, side="right")
             codes[:, j] = np.clip(drawn, low[j][leaf], high[j][leaf] - 1)
             continue
-        for one in np.unique(leaf):
-            rows = np.flatnonzero(leaf == one)
+        for one, rows in enumerate(rows_of):
+            if not len(rows):
+                continue
             levels = np.flatnonzero(admits[one, columns.level_start[j] : columns.level_start[j + 1]])
             inside = np.cumsum(np.diff(below[j])[levels])
             drawn = np.searchsorted(inside, reach[rows], side="right")

@@ -2,13 +2,13 @@
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-import narwhals as nw
 import numpy as np
 import numpy.typing as npt
 
-from energyboost.errors import DataError, ParameterError
+from energyboost.checks import choice
+from energyboost.errors import DataError
 from energyboost.tables.codecs import MISSING, UNSEEN, Array, Cells
 from energyboost.tables.frames import (
     LABELS,
@@ -19,8 +19,9 @@ from energyboost.tables.frames import (
     Table,
     open_table,
     plain,
-    to_narwhals,
+    to_arrow,
     to_pandas,
+    to_polars,
 )
 from energyboost.tables.frames import read as read_column
 from energyboost.tables.numeric import QuantileBins
@@ -100,8 +101,7 @@ def encode_query(
     >>> query.codes.tolist(), query.missing.tolist()
     ([[1, 0], [0, 0]], [[False, True], [True, True]])
     """
-    if unseen not in ("error", "marginalize"):
-        raise ParameterError(f"unseen={unseen!r}: it is 'error' or 'marginalize'")
+    choice("unseen", unseen, get_args(Unseen))
     table = open_table(frame)
     skipped = frozenset(schema.index_of(name) for name in absent)
     shape = (table.n_rows, len(schema.columns))
@@ -178,8 +178,13 @@ def decode(schema: Schema, codes: Array, rng: np.random.Generator, index: Any = 
         for j, (column, values) in enumerate(pairs):
             array[:, j] = plain(column.type, values)
         return array
-    series = [to_narwhals(c.type, x, str(c.name), schema.kind) for c, x in pairs]
-    return nw.concat([s.to_frame() for s in series], how="horizontal").to_native()
+    if schema.kind == "polars":
+        import polars as pl
+
+        return pl.DataFrame([to_polars(c.type, x, str(c.name)) for c, x in pairs])
+    import pyarrow as pa
+
+    return pa.table({str(c.name): to_arrow(c.type, x) for c, x in pairs})
 
 
 def decode_column(schema: Schema, j: int, codes: Array, uniforms: Array | None = None) -> Array:
@@ -253,10 +258,8 @@ def _places(schema: Schema, table: Table, skipped: frozenset[int], strict: bool)
     position = {name: i for i, name in enumerate(table.names)}
     lacking = [schema.names[j] for j in wanted if schema.names[j] not in position]
     if lacking:
-        raise DataError(
-            f"the table lacks column {listing(lacking, 10)}; it has {listing(table.names, 20)}: "
-            "add it, filled with missing cells if it is not known"
-        )
+        there = f"it has {listing(table.names, 20)}" if table.names else "it has none"
+        raise DataError(f"the table lacks column {listing(lacking, 10)}; {there}: add what is lacking")
     extra = [name for name in table.names if name not in schema.names]
     if strict and extra:
         raise DataError(f"the table has column {listing(extra, 10)}, which was not there in training: drop it")
@@ -312,7 +315,8 @@ def _refuse(column: Column, codes: Array, cells: Cells, *markers: int) -> None:
     known = levels(Schema((column,), "numpy"), 0)
     if len(known) == 0:
         raise DataError(f"{where}every cell was missing in training: make it missing, or fit again")
-    remedy = "map it to one of them, make it missing, or pass unseen='marginalize'"
+    or_missing = "" if column.codec.missing_code is None else ", make it missing"
+    remedy = f"map it to one of them{or_missing}, or fit on a table that has it"
     raise DataError(
         f"{where}level {cells.values[row]!r} did not occur in training; the levels are "
         f"{listing(known.tolist(), 10)}: {remedy}"

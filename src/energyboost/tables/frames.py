@@ -1,5 +1,6 @@
 """The border to the frame libraries: columns in as plain cells, plain cells out as columns."""
 
+import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -84,7 +85,10 @@ class Table:
 
 def open_table(frame: Any) -> Table:
     """Look at a frame as a `Table`, or refuse it."""
+    if isinstance(frame, np.ma.MaskedArray):
+        raise DataError("masked arrays are not read: fill the mask, table.astype(float).filled(numpy.nan)")
     if isinstance(frame, np.ndarray):
+        frame = np.asarray(frame)  # a numpy.matrix has no 1-D columns
         if frame.ndim != 2:
             raise DataError(
                 f"a table has two dimensions, this array has {frame.ndim}: reshape it to (n_rows, n_columns)"
@@ -96,18 +100,18 @@ def open_table(frame: Any) -> Table:
     except nw.exceptions.DuplicateError as error:
         names = Counter(getattr(frame, "column_names", frame.columns))
         twice = ", ".join(repr(name) for name, count in names.items() if count > 1)
-        raise DataError(f"column {twice} appears more than once: rename or drop all but one") from error
+        raise DataError(f"more than one column is called {twice}: rename or drop all but one") from error
     except TypeError as error:
         lazy = ": collect() it first" if hasattr(frame, "collect") else ""
         raise DataError(
             f"a table is a pandas, polars or pyarrow frame or a 2-D numpy array, "
-            f"not {type(frame).__module__}.{type(frame).__qualname__}{lazy}"
+            f"not {type(frame).__module__}.{type(frame).__qualname__}{lazy or ': make it one, pandas.DataFrame(table)'}"
         ) from error
     kind = narwhal.implementation.name.lower()
     if kind not in FRAMES:
         raise DataError(f"{kind} frames are not supported: convert to pandas, polars or pyarrow")
     for name in narwhal.columns:
-        if not isinstance(name, str | int | np.integer):
+        if isinstance(name, bool) or not isinstance(name, str | int | np.integer):
             raise DataError(f"columns are named by strings or whole numbers, not by {name!r}: rename them")
     pythonic = tuple(n if isinstance(n, str) else int(n) for n in narwhal.columns)
     names_type = str(frame.columns.dtype) if kind == "pandas" else ""
@@ -166,6 +170,8 @@ def _read_objects(name: Name, values: list[Any], native: str) -> tuple[ColumnTyp
     families: dict[str, int] = {}  # the first row of each
     for found, tag in number.items():
         rows = np.flatnonzero(tags == tag)
+        if issubclass(found, np.generic):
+            array[rows] = [cell.item() for cell in array[rows]]
         if issubclass(found, float | np.floating):
             nan = np.isnan(array[rows].astype(np.float64))
             missing[rows[nan]] = True
@@ -182,7 +188,7 @@ def _read_objects(name: Name, values: list[Any], native: str) -> tuple[ColumnTyp
     if family == "number":
         return ColumnType("number", native, null=null), _object_numbers(name, array, missing)
     if family not in ("boolean", "string"):
-        remedy = "convert it with pandas.to_datetime or pandas.to_timedelta" if "date" in family else _REMEDY
+        remedy = "convert it with pandas.to_datetime or pandas.to_timedelta" if "time" in family.lower() else _REMEDY
         raise DataError(f"column {name!r} holds objects of type {family} (row {row}): {remedy}")
     return ColumnType(family, native, null=null), Cells(array, missing)  # type: ignore[arg-type]
 
@@ -275,7 +281,9 @@ def _read_category(name: Name, column: "nw.Series[Any]", native: str, missing: A
 
 def _native_name(column: "nw.Series[Any]") -> str:
     series = column.to_native()
-    return _pandas_name(series.dtype) if column.implementation.is_pandas() else type(column.dtype).__name__
+    if column.implementation.is_pandas():
+        return _pandas_name(series.dtype)
+    return str(series.type) if column.implementation.is_pyarrow() else type(column.dtype).__name__
 
 
 def _pandas_name(dtype: Any) -> str:
@@ -292,13 +300,20 @@ def pandas_dtype(name: str) -> Any:
     """Return the pandas dtype that `_pandas_name` named."""
     import pandas as pd
 
-    if name == "ArrowDtype(string)":  # the one that pandas' own parser refuses
-        import pyarrow as pa
-
-        return pd.ArrowDtype(pa.string())
     if name.startswith("ArrowDtype("):
-        return pd.ArrowDtype.construct_from_string(f"{name[11:-1]}[pyarrow]")
+        return pd.ArrowDtype(arrow_type(name[11:-1]))
     return pd.api.types.pandas_dtype(name)
+
+
+def arrow_type(name: str) -> Any:
+    """Return the Arrow type that is written so."""
+    import pyarrow as pa
+
+    if found := re.fullmatch(r"dictionary<values=(.+), indices=(.+), ordered=([01])>", name):
+        return pa.dictionary(arrow_type(found[2]), arrow_type(found[1]), found[3] == "1")
+    if found := re.fullmatch(r"timestamp\[(\w+), tz=(.+)\]", name):
+        return pa.timestamp(found[1], found[2])
+    return pa.type_for_alias(name)
 
 
 def plain(column_type: ColumnType, cells: Cells) -> Array:
@@ -330,7 +345,7 @@ def to_pandas(column_type: ColumnType, cells: Cells, index: Any) -> "pd.Series[A
     """Return cells as a pandas series of the column's own dtype."""
     import pandas as pd
 
-    if column_type.kind == "category":
+    if column_type.native == "category":
         label_type = column_type.categories_type or "object"
         categories = pd.Index(list(column_type.categories or ()), dtype=pandas_dtype(label_type))
         dtype = pd.CategoricalDtype(categories, ordered=column_type.ordered)
@@ -349,23 +364,31 @@ def to_pandas(column_type: ColumnType, cells: Cells, index: Any) -> "pd.Series[A
     return pd.Series(array, index=index, dtype=dtype)
 
 
-def to_narwhals(column_type: ColumnType, cells: Cells, name: str, backend: Any) -> "nw.Series[Any]":
-    """Return cells as a narwhals series of the column's own dtype."""
-    make: Any = getattr(nw, column_type.native)
-    if column_type.native == "Unknown":
-        make = None  # a column of nothing but nulls
-    elif column_type.kind == "datetime":
-        make = make(column_type.unit, column_type.zone)
-    elif column_type.kind == "duration":
-        make = make(column_type.unit)
+def to_polars(column_type: ColumnType, cells: Cells, name: str) -> Any:
+    """Return cells as a polars series of the column's own dtype."""
+    import polars as pl
+
+    kind, unit = column_type.kind, column_type.unit
+    dtype: Any = getattr(pl, column_type.native)
+    if kind == "datetime":
+        dtype = pl.Datetime(unit, column_type.zone)  # type: ignore[arg-type]
+    elif kind == "duration":
+        dtype = pl.Duration(unit)  # type: ignore[arg-type]
     elif column_type.native == "Enum":
-        make = nw.Enum(list(map(str, column_type.categories or ())))
+        dtype = pl.Enum(list(map(str, column_type.categories or ())))
+    if kind in LABELS:
+        return pl.Series(name, plain(column_type, cells).tolist(), dtype)
+    values = pl.Series(name, cells.values)
+    gaps = pl.Series(cells.missing)
+    return values.set(gaps, None).cast(pl.Int32).cast(dtype) if kind == "date" else values.set(gaps, None).cast(dtype)
+
+
+def to_arrow(column_type: ColumnType, cells: Cells) -> Any:
+    """Return cells as an Arrow array of the column's own type."""
+    import pyarrow as pa
+
+    wanted = arrow_type(column_type.native)
     if column_type.kind in LABELS:
-        return nw.new_series(name, plain(column_type, cells).tolist(), make, backend=backend)
-    array = plain(column_type, cells) if column_type.kind in TIMES else cells.values
-    series = nw.new_series(name, array, make, backend=backend)
-    if cells.missing.any() and column_type.kind == "number":
-        known = nw.new_series(name, ~cells.missing, nw.Boolean, backend=backend)
-        frame = series.to_frame()
-        series = frame.select(nw.when(known).then(nw.col(name)).alias(name))[name]
-    return series
+        return pa.array(plain(column_type, cells).tolist(), wanted)
+    days = column_type.kind == "date"
+    return pa.array(cells.values.astype("M8[D]") if days else cells.values, mask=cells.missing).cast(wanted)

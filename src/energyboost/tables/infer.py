@@ -7,6 +7,9 @@ from energyboost.tables.codecs import Categories, Cells, Codec, OrderedLevels, l
 from energyboost.tables.frames import LABELS, NANOSECONDS, TIMES, ColumnType, Name
 from energyboost.tables.numeric import Levels, QuantileBins
 
+# Text with more levels than this, most of them on one or two rows, is refused as an id or free text.
+MANY_LEVELS = 50
+
 _WORDS = {"string": "text", "number": "number"}
 _UNITS = {"D": "day", "h": "hour", "m": "minute", "s": "second", "ms": "ms", "us": "us", "ns": "ns"}
 
@@ -43,6 +46,11 @@ def _labels(
             "if it is an id or free text, drop it; otherwise keep its most frequent levels and call the "
             "rest 'other', or raise max_levels"
         )
+    if column_type.kind == "string" and len(levels) > MANY_LEVELS and 2 * len(levels) > len(known):
+        raise DataError(
+            f"column {name!r} has {len(levels):,} distinct texts in {len(known):,} rows: it looks like an id or free "
+            "text, of which nothing can be learned; drop it, or make it a category if it is none"
+        )
     word = "ordered category" if column_type.ordered else _word(column_type)
     make = OrderedLevels if column_type.ordered else Categories
     return make(levels, missing), f"{word} with {_count(len(levels), 'distinct value')}: one level each"
@@ -54,8 +62,8 @@ def _numbers(column_type: ColumnType, known: np.ndarray, missing: bool, max_bins
     if len(distinct) + missing <= max(max_bins, 1 + missing):
         return Levels(tuple(distinct.tolist()), known.dtype.name, missing), why + "one level each"
     codec = QuantileBins.fit(distinct, max_bins, missing=missing, weights=counts)
-    bins = _count(codec.n_codes - missing - codec.n_atoms, "quantile bin")
-    atoms = f", {_count(codec.n_atoms, 'atom')}" if codec.n_atoms else ""
+    bins = _count(codec.n_codes - missing - len(codec.atoms), "quantile bin")
+    atoms = f", {_count(len(codec.atoms), 'atom')}" if codec.atoms else ""
     return codec, why + bins + _grid(column_type, codec) + atoms
 
 

@@ -144,13 +144,15 @@ class QuantileBins(_Numbers):
         The grid: values are ``(first + k * step) / scale``; a scale of 0 is no grid.
     missing : bool
         Whether code 0 stands for a missing cell.
+    atoms : tuple of int
+        Which of the bins are atoms. Not every bin of one value is: it may hold one point of a grid, like others two.
 
     Examples
     --------
     >>> values = np.concatenate([np.zeros(900), np.arange(100) / 4])
     >>> codec = QuantileBins.fit(values, max_bins=5)
-    >>> codec.n_codes, codec.n_atoms, codec.step / codec.scale
-    (5, 1, 0.25)
+    >>> codec.n_codes, codec.atoms, codec.step / codec.scale
+    (5, (0,), 0.25)
     >>> codec.decode(np.array([0, 1, 4]), np.array([0.5, 0.5, 0.999])).values
     array([ 0.  ,  3.25, 24.75])
     """
@@ -162,6 +164,7 @@ class QuantileBins(_Numbers):
     scale: int
     step: int
     missing: bool = False
+    atoms: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         if self.scale not in _SCALES or not (0 < self.step < 2**64 if self.scale else self.step == 0):
@@ -169,6 +172,8 @@ class QuantileBins(_Numbers):
         if len(self.means) != len(self.first) or not np.all(np.isfinite(np.array(self.means, float))):
             raise ValueError(f"{len(self.first)} bins have means {self.means}")
         self._check()
+        if not all(type(i) is int and 0 <= i < len(self.first) and self.first[i] == self.last[i] for i in self.atoms):
+            raise ValueError(f"bins {self.atoms} cannot all be atoms")
 
     @classmethod
     def fit(cls, values: Array, max_bins: int = 255, *, missing: bool = False, weights: Array | None = None) -> Self:
@@ -195,14 +200,8 @@ class QuantileBins(_Numbers):
         means = np.add.reduceat(share * distinct, start)
         return cls(
             tuple(first.tolist()), tuple(last.tolist()), tuple(means.tolist()), values.dtype.name,
-            scale, step, missing,
+            scale, step, missing, tuple(np.flatnonzero(atom[start]).tolist()),
         )  # fmt: skip
-
-    @property
-    def n_atoms(self) -> int:
-        """How many bins hold exactly one value."""
-        first, last = self._edges
-        return int(np.count_nonzero(first == last))
 
     @property
     def _scale(self) -> int:
@@ -227,7 +226,8 @@ class QuantileBins(_Numbers):
         else:  # halves, because the difference of two floats may overflow
             half = last.astype(np.float64) / 2 - first.astype(np.float64) / 2
             span = 2 * np.minimum(half, np.finfo(np.float64).max / 2)
-        return self._per_code(np.where(first == last, 1.0, span), 1.0)
+        span[list(self.atoms)] = 1
+        return self._per_code(np.where(span > 0, span, 1.0), 1.0)  # a lone value between atoms, off any grid, is one
 
     def decode(self, codes: Array, uniforms: Array) -> Cells:
         """Return a value for each code: the level, or the place in the bin that the uniform says."""

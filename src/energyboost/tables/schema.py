@@ -5,7 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Self
 
-from energyboost.errors import DataError, ModelFileError, ParameterError
+from energyboost.checks import integer
+from energyboost.errors import DataError, ModelFileError
 from energyboost.model.domain import MAX_CODES, MAX_COLUMNS, Domain
 from energyboost.tables.codecs import Categories, Codec, OrderedLevels
 from energyboost.tables.frames import FRAMES, LABELS, ColumnType, Name, open_table
@@ -83,8 +84,8 @@ class Schema:
         max_levels : int
             How many levels a column of labels may have.
         """
-        _check_limit("max_bins", max_bins, 2)
-        _check_limit("max_levels", max_levels, 1)
+        max_bins = integer("max_bins", max_bins, 2, MAX_CODES - 1)
+        max_levels = integer("max_levels", max_levels, 1, MAX_CODES - 1)
         table = open_table(frame)
         if not table.names:
             raise DataError("the table has no columns: give it at least one")
@@ -119,10 +120,11 @@ class Schema:
     def index_of(self, name: Name) -> int:
         """Return the position of a column."""
         names = self.names
-        if name in names:
+        if name in names and not isinstance(name, bool):  # True is equal to 1
             return names.index(name)
-        close = difflib.get_close_matches(str(name), map(str, names), n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
+        spelled = {str(known): known for known in names}
+        close = difflib.get_close_matches(str(name), spelled, n=1)
+        hint = f"; did you mean {spelled[close[0]]!r}?" if close else ""
         raise DataError(f"unknown column {name!r}; the columns are {listing(names, 20)}{hint}")
 
     def __str__(self) -> str:
@@ -159,8 +161,3 @@ def listing(values: Iterable[Any], limit: int) -> str:
     shown = list(values)
     rest = f", ... ({len(shown):,} in all)" if len(shown) > limit else ""
     return ", ".join(map(repr, shown[:limit])) + rest
-
-
-def _check_limit(name: str, value: int, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or not least <= value < MAX_CODES:
-        raise ParameterError(f"{name}={value!r}: it is a whole number from {least} to {MAX_CODES - 1:,}")
