@@ -79,13 +79,15 @@ def admitted_by(row, column, box):
 
 def children(treelets, treelet, row, column):
     """The children that a row reaches in a treelet along a column: those that all nodes keep."""
-    kept = int(treelets.keep[treelet, FAN - 1])
+    kept = int(treelets.there[treelet])
     for lane in range(FAN - 1):
         j = int(treelets.column[treelet, lane])
         if j != column:
             goes_right = int(row[j]) >= int(treelets.threshold[treelet, lane])
-            kept &= int(treelets.keep[treelet, FAN * goes_right + lane])
-    for node in range(treelets.set_start[treelet], treelets.set_start[treelet + 1]):
+            begin, end = int(treelets.side[treelet, lane]) % FAN, int(treelets.side[treelet, lane]) // FAN + 1
+            for child in range(begin, lane + 1) if goes_right else range(lane + 1, end):
+                kept &= ~(1 << child)
+    for node in range(treelets.set_start[treelet], treelets.set_start[treelet] + treelets.n_sets[treelet]):
         j = int(treelets.set_column[node])
         if j != column:
             word = int(treelets.mask_bits[int(treelets.set_word[node]) + int(row[j]) // 64])
@@ -119,7 +121,7 @@ def test_slots_and_treelets_lead_to_the_leaves_that_a_row_can_reach(rng, monkeyp
                 slots = set(range(64 * index.width))
                 for j in range(domain.n_columns):
                     slots &= admitted_slots(sets, columns, t, j, row[j]) if j != column else slots
-                reached = [int(sets.slot[64 * index.width * t + slot]) for slot in sorted(slots)]
+                reached = [int(sets.first_slot[t]) + slot for slot in sorted(slots)]
                 for _ in range(sets.n_levels):
                     assert reached, "a slot or a treelet is reached without a leaf in it"
                     reached = [child for one in reached for child in children(sets.treelets, one, row, column)]

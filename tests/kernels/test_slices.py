@@ -58,13 +58,13 @@ def test_a_slice_is_the_energy_of_every_code(rng, case):
     ("domain", "n_leaves", "shape", "n_levels", "width"),
     [
         (MIXED, 600, "bushy", 1, 2),
-        (MIXED, 340, "chain", 1, 6),
+        (MIXED, 340, "chain", 1, 8),
         (MIXED, 600, "bushy", 2, 1),
-        (MIXED, 340, "chain", 2, 5),
+        (MIXED, 340, "chain", 2, 8),
         (WIDE_LEVELS, 600, "bushy", 1, 2),
-        (WIDE_LEVELS, 340, "chain", 1, 6),
+        (WIDE_LEVELS, 340, "chain", 1, 8),
         (WIDE_LEVELS, 600, "bushy", 2, 1),
-        (WIDE_LEVELS, 4500, "bushy", 2, 3),
+        (WIDE_LEVELS, 4500, "bushy", 2, 4),
     ],
     ids=str,
 )

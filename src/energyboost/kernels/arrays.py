@@ -46,19 +46,24 @@ class Trees(NamedTuple):
 class Treelets(NamedTuple):
     """Small subtrees, each with up to ``FAN`` children: leaves, or treelets further down.
 
-    A node keeps the children that are not below the side a code does not go to; the children that a row reaches are
-    the AND over the nodes. Those that split ordered columns take up to ``FAN - 1`` lanes; the last lane keeps the
-    children that there are. Those that split unordered columns stand in a list, from ``set_start`` on.
+    The first seven are fields of one array of records, so that what is read together stands together.
+
+    A node shuts out the children below the side that a code does not go to; a row reaches the children that no node
+    shuts out. A node between children i and i + 1 has lane i, if it splits an ordered column: going left, a code shuts
+    out the children ``i + 1 .. end - 1``, going right ``begin .. i``. Nodes of unordered columns stand in a list, from
+    ``set_start`` on.
     """
 
-    first: np.ndarray  # uint32 (n_treelets,): the first child; the others follow from left to right
     column: np.ndarray  # uint8 or uint16 (n_treelets, FAN)
     threshold: np.ndarray  # code dtype (n_treelets, FAN)
-    keep: np.ndarray  # uint16 (n_treelets, 2 * FAN): bits of the children kept by a code going left; then going right
-    set_start: np.ndarray  # uint32 (n_treelets + 1,)
+    side: np.ndarray  # uint8 (n_treelets, FAN): begin + 16 * (end - 1)
+    there: np.ndarray  # uint16 (n_treelets,): a bit for each child
+    first: np.ndarray  # uint32 (n_treelets,): the first child; the others follow from left to right
+    set_start: np.ndarray  # uint32 (n_treelets,)
+    n_sets: np.ndarray  # uint16 (n_treelets,)
     set_column: np.ndarray  # uint16 (n_set_nodes,)
     set_word: np.ndarray  # uint32 (n_set_nodes,): first word of the mask
-    set_keep: np.ndarray  # uint16 (n_set_nodes, 2)
+    set_keep: np.ndarray  # uint16 (n_set_nodes, 2): the children kept by a code going left, and going right
     mask_bits: np.ndarray  # uint64 (n_mask_words,): levels going left
 
 
@@ -75,10 +80,10 @@ class LeafSets(NamedTuple):
     words: np.ndarray  # uint64 (n_rows, width)
     tree_row: np.ndarray  # uint32 (n_trees,)
     step: np.ndarray  # uint16 or uint32 (n_codes, n_trees)
-    value: np.ndarray  # float32 (n_leaf_slots,)
+    value: np.ndarray  # float32 (n_leaf_slots,); this and the next two are fields of one array of records
     lower: np.ndarray  # code dtype (n_leaf_slots, n_columns): first code of an ordered column
     levels: np.ndarray  # uint16 (n_leaf_slots, groups of LANES levels): bits of the levels in an unordered column's set
     levels_start: np.ndarray  # int64 (n_columns,): first group of a column
-    slot: np.ndarray  # uint32 (n_slots,): the treelet that a slot is; empty where slots are leaves
+    first_slot: np.ndarray  # uint32 (n_trees,): the leaf or treelet that slot 0 is; the other slots follow
     n_levels: int  # of treelets, from a slot to a leaf
     treelets: Treelets

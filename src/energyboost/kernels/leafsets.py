@@ -164,11 +164,11 @@ def add_treelets(columns, tree, child, group, first_child, first_treelet, first_
     for leaf in range(n_leaves):
         at = first_treelet + group[leaf]
         treelets.first[at] = first_child + first[group[leaf]]
-        there = (one << (child[leaf] + 1 - first[group[leaf]])) - 1
-        treelets.keep[at] = (one << FAN) - 1
-        treelets.keep[at, FAN - 1] = treelets.keep[at, 2 * FAN - 1] = there
+        treelets.there[at] |= one << (child[leaf] - first[group[leaf]])
+        for lane in range(FAN - 1):
+            treelets.side[at, lane] = lane + 1 + FAN * lane  # of no node: shuts nothing out
     begin, middle, end = _spans(tree)
-    used, n_sets = np.zeros(n_treelets, np.int64), np.zeros(n_treelets, np.int64)
+    n_sets = np.zeros(n_treelets, np.int64)
     inside = np.zeros(tree.column.shape[0], np.bool_)
     for n in range(tree.column.shape[0]):
         g = group[begin[n]]
@@ -176,21 +176,19 @@ def add_treelets(columns, tree, child, group, first_child, first_treelet, first_
         n_sets[g] += inside[n] and not columns.ordered[tree.column[n]]
     place = first_set + np.cumsum(n_sets) - n_sets
     treelets.set_start[first_treelet : first_treelet + n_treelets] = place
-    treelets.set_start[first_treelet + n_treelets] = first_set + n_sets.sum()
+    treelets.n_sets[first_treelet : first_treelet + n_treelets] = n_sets
     for n in range(tree.column.shape[0]):
         if not inside[n]:
             continue
         g = group[begin[n]]
-        below_left = (one << (child[middle[n] - 1] + 1 - first[g])) - (one << (child[begin[n]] - first[g]))
-        below_right = (one << (child[end[n] - 1] + 1 - first[g])) - (one << (child[middle[n]] - first[g]))
-        every = (one << FAN) - 1
+        low, cut, high = child[begin[n]] - first[g], child[middle[n]] - first[g], child[end[n] - 1] + 1 - first[g]
         if columns.ordered[tree.column[n]]:
-            at, lane = first_treelet + g, used[g]
+            at, lane = first_treelet + g, cut - 1
             treelets.column[at, lane], treelets.threshold[at, lane] = tree.column[n], tree.threshold[n]
-            treelets.keep[at, lane], treelets.keep[at, FAN + lane] = every - below_right, every - below_left
-            used[g] += 1
+            treelets.side[at, lane] = low + FAN * (high - 1)
         else:
-            at = place[g]
+            at, every = place[g], (one << FAN) - 1
+            below_left, below_right = (one << cut) - (one << low), (one << high) - (one << cut)
             treelets.set_column[at], treelets.set_word[at] = tree.column[n], first_word + tree.mask_start[n]
             treelets.set_keep[at, 0], treelets.set_keep[at, 1] = every - below_right, every - below_left
             place[g] += 1

@@ -20,6 +20,8 @@ from energyboost.kernels.arrays import FAN, IMPOSSIBLE, LANES
 FAST = {"reassoc", "contract", "arcp", "nsz", "nnan"}
 ONE, TOP = np.uint64(1), np.uint64(1 << 63)
 ALL = ~np.uint64(0)
+AHEAD = np.uint64(24)  # treelets asked for before they are looked at
+FEW = 20  # columns: up to so many are faster gone through one after the other than looked up for each node
 
 
 def _splat(builder, value, length):
@@ -50,6 +52,15 @@ def _running_sum(builder, vector):
         vector = builder.fadd(vector, builder.shuffle_vector(vector, zeros, moved))
         shift *= 2
     return vector
+
+
+def _element(context, builder, array_type, array, *index):
+    """A pointer to an element of an array of any strides."""
+    array = context.make_array(array_type)(context, builder, array)
+    data = builder.bitcast(array.data, ir.IntType(8).as_pointer())
+    for i, stride in zip(index, cgutils.unpack_tuple(builder, array.strides), strict=False):
+        data = builder.gep(data, [builder.mul(i, stride)])
+    return builder.bitcast(data, context.get_data_type(array_type.dtype).as_pointer())
 
 
 def _weigher(jumps):
@@ -112,40 +123,69 @@ def _sum_of_lanes(typingctx, array, start):
 
 
 @intrinsic
-def _kept(typingctx, columns, thresholds, keep, treelet, row, column):
-    """The AND of the children kept by the nodes of a treelet that split ordered columns, but for ``column``."""
+def _lost(typingctx, columns, thresholds, sides, treelet, row, column):
+    """The children of a treelet that its nodes of ordered columns, but for ``column``, shut out."""
 
     def codegen(context, builder, signature, arguments):
-        word, lane = ir.IntType(64), ir.IntType(32)
-        data = {i: context.make_array(signature.args[i])(context, builder, arguments[i]).data for i in (0, 1, 2, 4)}
-        kinds = {i: context.get_data_type(signature.args[i].dtype) for i in data}
-        start = builder.mul(arguments[3], ir.Constant(word, FAN))
+        word, number, flag = ir.IntType(64), ir.IntType(32), ir.IntType(1)
+        words, numbers, flags = (ir.VectorType(kind, FAN) for kind in (word, number, flag))
 
-        def lanes(i, at):
-            place = builder.bitcast(builder.gep(data[i], [at]), ir.VectorType(kinds[i], FAN).as_pointer())
-            return builder.load(place, align=kinds[i].width // 8)
+        def lanes(i):
+            place = _element(context, builder, signature.args[i], arguments[i], arguments[3])
+            kind = context.get_data_type(signature.args[i].dtype)
+            place = builder.bitcast(place, ir.VectorType(kind, FAN).as_pointer())
+            return builder.zext(builder.load(place, align=kind.width // 8), numbers)
 
-        codes = ir.Constant(ir.VectorType(kinds[4], FAN), [0] * FAN)
-        for k in range(FAN - 1):
-            at = builder.load(builder.gep(data[0], [builder.add(start, ir.Constant(word, k))]))
-            code = builder.load(builder.gep(data[4], [builder.zext(at, word)]))
-            codes = builder.insert_element(codes, code, ir.Constant(lane, k))
-        goes_right = builder.icmp_unsigned(">=", codes, lanes(1, start))
-        left = builder.mul(start, ir.Constant(word, 2))
-        right = builder.add(left, ir.Constant(word, FAN))
-        kept = builder.select(goes_right, lanes(2, right), lanes(2, left))
-        free = builder.icmp_unsigned("==", lanes(0, start), _splat(builder, builder.trunc(arguments[5], kinds[0]), FAN))
-        sets = ir.VectorType(kinds[2], FAN)
-        is_node = ir.Constant(sets, [-1] * (FAN - 1) + [0])
-        kept = builder.or_(kept, builder.and_(builder.sext(free, sets), is_node))
-        return builder.zext(_folded(builder, kept, FAN, builder.and_), word)
+        def constant(values):
+            return ir.Constant(numbers, values)
 
-    return types.uint64(columns, thresholds, keep, types.uint64, row, types.uint64), codegen
+        node_column, side = lanes(0), lanes(2)
+        row = _element(context, builder, signature.args[4], arguments[4])
+        n_columns = cgutils.unpack_tuple(
+            builder, context.make_array(signature.args[4])(context, builder, arguments[4]).shape
+        )[0]
+        codes = cgutils.alloca_once(builder, numbers)
+        few = builder.icmp_unsigned("<=", n_columns, ir.Constant(word, FEW))
+        with builder.if_else(few) as (if_few, if_many):
+            with if_few:
+                builder.store(constant([0] * FAN), codes)
+                with cgutils.for_range(builder, n_columns) as loop:
+                    here = builder.icmp_unsigned(
+                        "==", node_column, _splat(builder, builder.trunc(loop.index, number), FAN)
+                    )
+                    code = _splat(builder, builder.load(builder.gep(row, [loop.index])), FAN)
+                    builder.store(builder.select(here, code, builder.load(codes)), codes)
+            with if_many:
+                places = builder.shl(builder.zext(node_column, words), ir.Constant(words, [2] * FAN))
+                places = builder.add(places, _splat(builder, builder.ptrtoint(row, word), FAN))
+                places = builder.inttoptr(places, ir.VectorType(number.as_pointer(), FAN))
+                gather = ir.FunctionType(numbers, [places.type, number, flags, numbers])
+                gather = cgutils.get_or_insert_function(
+                    builder.module, gather, f"llvm.masked.gather.v{FAN}i32.v{FAN}p0"
+                )
+                everywhere = ir.Constant(flags, [1] * FAN)
+                found = builder.call(gather, [places, ir.Constant(number, 4), everywhere, constant(ir.Undefined)])
+                builder.store(found, codes)
+        codes = builder.load(codes)
+        goes_right = builder.icmp_unsigned(">=", codes, lanes(1))
+        begin, middle = builder.and_(side, constant([15] * FAN)), constant(list(range(1, FAN + 1)))
+        end = builder.add(builder.lshr(side, constant([4] * FAN)), constant([1] * FAN))
+        one = constant([1] * FAN)
+        lost = builder.sub(
+            builder.shl(one, builder.select(goes_right, middle, end)),
+            builder.shl(one, builder.select(goes_right, begin, middle)),
+        )
+        free = _splat(builder, builder.trunc(arguments[5], number), FAN)
+        counts = builder.and_(builder.icmp_unsigned("!=", node_column, free), ir.Constant(flags, [1] * (FAN - 1) + [0]))
+        lost = builder.select(counts, lost, constant([0] * FAN))
+        return builder.zext(_folded(builder, lost, FAN, builder.or_), word)
+
+    return types.uint64(columns, thresholds, sides, types.uint64, row, types.uint64), codegen
 
 
 @intrinsic
-def _add_levels(typingctx, energy, at, value, levels, first, stride, leaves, n_leaves):
-    """``energy[at + k] += value[leaf]`` for each leaf and each bit k of ``levels[first + leaf * stride]``.
+def _add_levels(typingctx, energy, at, value, levels, group, leaves, n_leaves):
+    """``energy[at + k] += value[leaf]`` for each leaf and each bit k of ``levels[leaf, group]``.
 
     The sums stay in registers: through memory, every leaf would wait for the one before.
     """
@@ -153,39 +193,60 @@ def _add_levels(typingctx, energy, at, value, levels, first, stride, leaves, n_l
     def codegen(context, builder, signature, arguments):
         vector, flags = ir.VectorType(ir.FloatType(), LANES), ir.VectorType(ir.IntType(1), LANES)
         zeros = ir.Constant(vector, [0.0] * LANES)
-        data = {i: context.make_array(signature.args[i])(context, builder, arguments[i]).data for i in (0, 2, 3, 6)}
-        place = builder.bitcast(builder.gep(data[0], [arguments[1]]), vector.as_pointer())
+
+        def element(i, *index):
+            return _element(context, builder, signature.args[i], arguments[i], *index)
+
+        place = builder.bitcast(element(0, arguments[1]), vector.as_pointer())
         total = cgutils.alloca_once_value(builder, builder.load(place, align=4))
-        with cgutils.for_range(builder, arguments[7]) as loop:
-            leaf = builder.zext(builder.load(builder.gep(data[6], [loop.index])), ir.IntType(64))
-            leaf_value = _splat(builder, builder.load(builder.gep(data[2], [leaf])), LANES)
-            bits = builder.load(builder.gep(data[3], [builder.add(arguments[4], builder.mul(leaf, arguments[5]))]))
+        with cgutils.for_range(builder, arguments[6]) as loop:
+            leaf = builder.zext(builder.load(element(5, loop.index)), ir.IntType(64))
+            leaf_value = _splat(builder, builder.load(element(2, leaf)), LANES)
+            bits = builder.load(element(3, leaf, arguments[4]))
             added = builder.select(builder.bitcast(bits, flags), leaf_value, zeros)
             builder.store(builder.fadd(builder.load(total), added), total)
         builder.store(builder.load(total), place, align=4)
         return context.get_dummy_value()
 
     index = types.uint64
-    return types.void(energy, index, value, levels, index, index, leaves, index), codegen
+    return types.void(energy, index, value, levels, index, leaves, index), codegen
+
+
+@intrinsic
+def _prefetch(typingctx, array, index):
+    """Ask for ``array[index]`` ahead of its use: what is beyond the second cache takes as long as fifty steps."""
+
+    def codegen(context, builder, signature, arguments):
+        pointer, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        place = builder.bitcast(_element(context, builder, signature.args[0], *arguments), pointer)
+        function = ir.FunctionType(ir.VoidType(), [pointer, number, number, number])
+        prefetch = cgutils.get_or_insert_function(builder.module, function, "llvm.prefetch.p0")
+        builder.call(prefetch, [place, *(ir.Constant(number, setting) for setting in (0, 3, 1))])
+        return context.get_dummy_value()
+
+    return types.void(array, types.uint64), codegen
 
 
 @njit(nogil=True, cache=True, fastmath=FAST, error_model="numpy")
-def _set_bits(words, n_words, found, positions):
-    """Write the positions of all set bits; returns their number. Most words are empty, most others hold few bits."""
+def _set_bits(words, first, found, positions):
+    """Write the leaf or treelet of each set bit, where bit 0 of word q is ``first[q]``; returns their number.
+
+    Most words are empty, most others hold few bits.
+    """
     n_found = np.uint64(0)
-    for q in range(n_words):
+    for q in range(first.shape[0]):
         found[n_found] = q
         n_found += np.uint64(words[q] != np.uint64(0))
     n = np.uint64(0)
     for i in range(n_found):
         q = np.uint64(found[np.uint64(i)])
-        word, first = words[q], q << np.uint64(6)
+        word, bit_0 = words[q], np.uint64(first[q])
         for _ in range(3):  # without a branch: a bit that is not there is written over by the next
-            positions[n] = first + np.uint64(trailing_zeros(word | TOP))
+            positions[n] = bit_0 + np.uint64(trailing_zeros(word | TOP))
             n += np.uint64(word != np.uint64(0))
             word &= word - ONE
         while word != np.uint64(0):
-            positions[n] = first + np.uint64(trailing_zeros(word))
+            positions[n] = bit_0 + np.uint64(trailing_zeros(word))
             n += ONE
             word &= word - ONE
     return n
@@ -206,10 +267,9 @@ def _add_leaves(value, lower, levels, first_group, ordered, column, n_groups, le
             energy[low] += value[leaf] - before
             before = value[leaf]
         return
-    stride = np.uint64(levels.shape[1])
     for g in range(np.uint64(n_groups)):
-        first = np.uint64(first_group) + np.uint64(g)
-        _add_levels(energy, np.uint64(g) * np.uint64(LANES), value, levels, first, stride, leaves, np.uint64(n_leaves))
+        group = np.uint64(first_group) + np.uint64(g)
+        _add_levels(energy, np.uint64(g) * np.uint64(LANES), value, levels, group, leaves, np.uint64(n_leaves))
 
 
 @njit(nogil=True, cache=True)
@@ -219,27 +279,40 @@ def _room(sets, n_words):
     return np.empty(n, np.uint32), np.empty(n if sets.n_levels else 0, np.uint32)
 
 
-@njit(nogil=True, cache=True, fastmath=FAST, error_model="numpy")
-def _descend(slot, n_levels, treelets, row, column, slots, n_slots, others):
-    """From reached slots to the leaves that a row reaches along ``column``; returns these and their number.
+@njit(nogil=True, cache=True)
+def _first_slots(sets, first_tree, n_trees, width):
+    """The leaf or treelet that bit 0 of each word of some trees stands for."""
+    first = np.empty(n_trees * width, np.uint32)
+    for t in range(n_trees):
+        for q in range(width):
+            first[t * width + q] = sets.first_slot[first_tree + t] + 64 * q
+    return first
 
-    Both ``slots`` and ``others`` are written over.
+
+@njit(nogil=True, cache=True, fastmath=FAST, error_model="numpy")
+def _descend(n_levels, treelets, value, row, column, reached, n_reached, others):
+    """From reached treelets to the leaves that a row reaches along ``column``; returns these and their number.
+
+    Both ``reached`` and ``others`` are written over.
     """
-    free, n = np.uint64(column), np.uint64(n_slots)
-    for i in range(n):
-        slots[np.uint64(i)] = slot[np.uint64(slots[np.uint64(i)])]
-    reached, children = slots, others
+    free, n, children = np.uint64(column), np.uint64(n_reached), others
+    for i in range(min(n, AHEAD)):
+        _prefetch(treelets.column, np.uint64(reached[np.uint64(i)]))
     for _ in range(n_levels):
         n_reached, n = n, np.uint64(0)
         for i in range(n_reached):
             treelet = np.uint64(reached[np.uint64(i)])
-            word = _kept(treelets.column, treelets.threshold, treelets.keep, treelet, row, free)
-            for node in range(np.uint64(treelets.set_start[treelet]), np.uint64(treelets.set_start[treelet + ONE])):
+            _prefetch(treelets.column, np.uint64(reached[min(np.uint64(i) + AHEAD, n_reached - ONE)]))
+            lost = _lost(treelets.column, treelets.threshold, treelets.side, treelet, row, free)
+            word = np.uint64(treelets.there[treelet]) & ~lost
+            first_set = np.uint64(treelets.set_start[treelet])
+            for node in range(first_set, first_set + np.uint64(treelets.n_sets[treelet])):
                 code = np.uint64(row[np.uint64(treelets.set_column[node])])
                 levels = treelets.mask_bits[np.uint64(treelets.set_word[node]) + (code >> np.uint64(6))]
                 goes_right = ((levels >> (code & np.uint64(63))) & ONE) ^ ONE
                 word &= np.uint64(treelets.set_keep[node, goes_right]) if treelets.set_column[node] != free else ALL
             first = np.uint64(treelets.first[treelet])
+            _prefetch(value, first + np.uint64(trailing_zeros(word)))
             for _ in range(2):  # without a branch, as in _set_bits
                 children[n] = first + np.uint64(trailing_zeros(word | TOP))
                 n += np.uint64(word != np.uint64(0))
@@ -315,6 +388,7 @@ def sweeps(width):
         before = np.empty(n_words, np.uint64)  # AND over the columns already swept and those held fixed
         reach, found = np.empty(n_words, np.uint64), np.empty(n_words + 1, np.uint32)
         slots, others = _room(sets, n_words)
+        slot = _first_slots(sets, 0, n_trees, width)
         longest = 0
         for j in range(n_columns):
             longest = max(longest, columns.start[j + 1] - columns.start[j])
@@ -330,8 +404,11 @@ def sweeps(width):
         # taken out of their tuples once: that counts references, which costs more than a slice of few trees
         start, ordered, tree_row, step = columns.start, columns.ordered, sets.tree_row, sets.step
         value, lower, levels, levels_start = sets.value, sets.lower, sets.levels, sets.levels_start
-        slot, treelets, n_levels = sets.slot, sets.treelets, sets.n_levels
+        treelets, n_levels = sets.treelets, sets.n_levels
+        row_codes = np.empty(n_columns, np.int32)
         for c in range(n_chains):
+            for j in range(n_columns):
+                row_codes[j] = codes[c, j]
             for s in range(n_sweeps):
                 for q in range(n_words):  # not a slice assignment: its error message takes seconds to compile
                     before[q] = every_slot[q]
@@ -365,13 +442,15 @@ def sweeps(width):
                                 word = before[at] & words[row + np.uint64(q)]
                                 before[at] = word
                                 reach[at] = word & behind[i, at]
-                    n = _set_bits(reach, n_words, found, slots)
+                    n = _set_bits(reach, slot, found, slots)
                     leaves = slots
                     if n_levels:
-                        leaves, n = _descend(slot, n_levels, treelets, codes[c], j, slots, n, others)
+                        leaves, n = _descend(n_levels, treelets, value, row_codes, j, slots, n, others)
                     size = start[j + 1] - start[j]
                     _add_leaves(value, lower, levels, levels_start[j], ordered[j], j, size // LANES, leaves, n, energy)
-                    codes[c, j] = _draw(ordered[j], energy, base, start[j], cold, size, weight, uniforms[c, s, i])
+                    row_codes[j] = codes[c, j] = _draw(
+                        ordered[j], energy, base, start[j], cold, size, weight, uniforms[c, s, i]
+                    )
                 kept = s - (n_sweeps - out.shape[1])
                 if kept >= 0:
                     for j in range(n_columns):
@@ -396,12 +475,16 @@ def slices(width):
         words = sets.words.reshape(-1)
         reach, found = np.empty(n_words, np.uint64), np.empty(n_words + 1, np.uint32)
         slots, others = _room(sets, n_words)
+        slot = _first_slots(sets, first_tree, n_trees, width)
         n_groups = (columns.start[column + 1] - columns.start[column]) // LANES
-        ordered, first_group, offset = columns.ordered[column], sets.levels_start[column], first_tree * width * 64
+        ordered, first_group = columns.ordered[column], sets.levels_start[column]
         start, tree_row, step = columns.start, sets.tree_row, sets.step
         value, lower, levels = sets.value, sets.lower, sets.levels
-        slot, treelets, n_levels = sets.slot, sets.treelets, sets.n_levels
+        treelets, n_levels = sets.treelets, sets.n_levels
+        row_codes = np.empty(n_columns, np.int32)
         for i in range(n_rows):
+            for j in range(n_columns):
+                row_codes[j] = codes[i, j]
             for t in range(n_trees):
                 row = np.uint64(tree_row[first_tree + t]) * np.uint64(width)
                 for q in range(width):
@@ -414,12 +497,10 @@ def slices(width):
                     row = (np.uint64(tree_row[t]) + np.uint64(step[code, t])) * np.uint64(width)
                     for q in range(width):
                         reach[np.uint64((t - first_tree) * width + q)] &= words[row + np.uint64(q)]
-            n = _set_bits(reach, n_words, found, slots)
-            for k in range(n):
-                slots[k] += offset
+            n = _set_bits(reach, slot, found, slots)
             leaves = slots
             if n_levels:
-                leaves, n = _descend(slot, n_levels, treelets, codes[i], column, slots, n, others)
+                leaves, n = _descend(n_levels, treelets, value, row_codes, column, slots, n, others)
             _add_leaves(value, lower, levels, first_group, ordered, column, n_groups, leaves, n, out[i])
 
     return add_slices
