@@ -68,6 +68,15 @@ def sweep_matrix(domain, probability, free=None):
     return matrix
 
 
+def pair_matrix(domain, probability, a, b):
+    """Transition probabilities of drawing two columns jointly from their conditional."""
+    rows = cells(domain)
+    others = [j for j in range(domain.n_columns) if j not in (a, b)]
+    same = (rows[:, None, others] == rows[None, :, others]).all(axis=2)
+    matrix = same * probability
+    return matrix / matrix.sum(axis=1, keepdims=True)
+
+
 def slowness(matrix):
     """How many draws of a chain are worth one independent draw, at most: (1 + λ) / (1 - λ), λ its second eigenvalue."""
     second = np.sort(np.abs(np.linalg.eigvals(matrix)))[-2]

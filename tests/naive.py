@@ -104,6 +104,26 @@ def sweep(energy, row, free, uniforms, temperature=1.0, n_trees=None, told=None)
     return row, drawn
 
 
+def pair_probabilities(energy, row, outer, inner, temperature=1.0, n_trees=None):
+    """The joint distribution of two columns given the others, codes of the outer one by codes of the inner one."""
+    plane = []
+    for code in range(energy.domain.sizes[outer]):
+        changed = [int(c) for c in row]
+        changed[outer] = code
+        plane.append(slice_of(energy, changed, inner, n_trees) / temperature)
+    plane = np.array(plane)
+    return softmax(plane.ravel()).reshape(plane.shape)
+
+
+def draw_pair(energy, row, outer, inner, uniforms, temperature=1.0, n_trees=None, told=None):
+    """Both codes, each with its distance: the outer one from its marginal, the inner one given it (or ``told``)."""
+    probabilities = pair_probabilities(energy, row, outer, inner, temperature, n_trees)
+    marginal = probabilities.sum(axis=1)
+    first = draw(marginal, float(uniforms[0]))
+    given = first[0] if told is None else int(told)
+    return first, draw(probabilities[given] / marginal[given], float(uniforms[1]))
+
+
 def keep_probabilities(values, refresh):
     """How likely a pool row of each leaf survives a round [eq:paccept], less the share that is refreshed."""
     return [math.exp(value - max(values)) * (1 - refresh) for value in values]

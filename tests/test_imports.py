@@ -1,11 +1,13 @@
 """Which part of the package may import which, read from the imports themselves."""
 
 import ast
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import energyboost
+from energyboost.kernels.sources import STAMP, stamp_of
 
 PACKAGE = Path(energyboost.__file__).parent
 FILES = sorted(PACKAGE.rglob("*.py"))
@@ -96,9 +98,24 @@ def test_a_library_is_imported_by_its_part_alone(path):
 
 
 @pytest.mark.parametrize("path", sorted((PACKAGE / "kernels").glob("*.py")), ids=lambda path: path.stem)
-def test_a_kernel_file_imports_no_kernel_but_the_arrays(path):
+def test_a_cached_kernel_that_calls_other_files_has_their_stamp_in_its_key(path):
     # Numba's cache stamps the file that defines a function, and not those that it calls functions of.
-    assert {name for name in own(path) if name.startswith("kernels")} <= {"kernels.arrays"}
+    called = {name for name in own(path) if name.startswith("kernels")} - {"kernels.arrays", "kernels.sources"}
+    if called and "cache=True" in path.read_text(encoding="utf-8"):
+        module = import_module(f"energyboost.{module_of(path)}")
+        kernel = getattr(module, path.stem)(1)
+        assert STAMP in [cell.cell_contents for cell in kernel.py_func.__closure__]
+
+
+def test_the_stamp_changes_with_every_kernel_file(tmp_path):
+    for path in sorted((PACKAGE / "kernels").glob("*.py")):
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    assert stamp_of(tmp_path) == STAMP
+    for path in sorted(tmp_path.glob("*.py")):
+        before = path.read_bytes()
+        path.write_bytes(before + b"#")
+        assert stamp_of(tmp_path) != STAMP
+        path.write_bytes(before)
 
 
 def test_the_rules_name_every_part_that_is_not_an_edge():

@@ -35,7 +35,11 @@ def test_leaf_boxes_are_those_of_the_walk(rng, domain, n_leaves):
 
 def admitted_slots(sets, columns, t, column, code):
     """The slots of tree t that a code admits, as the sets say."""
-    row = sets.words[sets.tree_row[t] + sets.step[columns.start[column] + code, t]]
+    return bits_of(sets.words[sets.tree_row[t] + sets.step[columns.start[column] + code, t]])
+
+
+def bits_of(row):
+    """The places of the bits of a row of words."""
     return {64 * q + bit for q, word in enumerate(row) for bit in range(64) if int(word) >> bit & 1}
 
 
@@ -52,6 +56,30 @@ def test_a_code_admits_the_leaves_whose_boxes_hold_it(rng, domain):
             for code in range(size):
                 expected = {leaf for leaf, box in enumerate(boxes) if code in box[j]}
                 assert admitted_slots(index.arrays, columns, t, j, code) == expected
+
+
+@pytest.mark.parametrize("domain", DOMAINS, ids=str)
+def test_in_large_trees_a_code_admits_the_treelets_with_a_leaf_that_it_admits(rng, monkeypatch, domain):
+    monkeypatch.setattr(leafindex, "LARGEST", (40, 5000))
+    monkeypatch.setattr(leafindex, "LARGEST_FLAT", 0)
+    columns, tree = columns_of(domain), random_tree(rng, domain, 100)
+    index = LeafIndex(columns, 1, 100, domain.code_dtype)
+    index.add(tree)
+    first, treelets = index.arrays.first_slot[0], index.arrays.treelets
+    boxes = naive.leaf_boxes(tree, domain.sizes)
+    slots = bits_of(index.arrays.words[index.arrays.tree_row[0]])  # row 0 admits every slot
+    leaves = {
+        slot: [
+            treelets.first[first + slot] + child for child in range(FAN) if treelets.there[first + slot] >> child & 1
+        ]
+        for slot in slots
+    }
+    for j, size in enumerate(domain.sizes):
+        for code in range(size):
+            expected = {slot for slot in slots if any(code in boxes[leaf][j] for leaf in leaves[slot])}
+            assert admitted_slots(index.arrays, columns, 0, j, code) == expected
+    n_rows = 1 + int(index.arrays.step.max())
+    assert n_rows <= 1 + sum(min(size, len(slots) + 1) for size in domain.sizes)  # none for cuts inside a slot
 
 
 def test_trees_are_flat_unless_that_takes_too_much_memory():

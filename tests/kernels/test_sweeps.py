@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from energyboost.kernels.slices import sweeps
+from energyboost.kernels.sweeps import sweeps
 from energyboost.model.baseline import Baseline
 from energyboost.model.energy import Energy, columns_of
 from tests import naive
@@ -30,9 +30,9 @@ def run(energy, rows, uniforms, *, free=None, temperature=1.0, n_trees=None, n_k
     out = np.empty((n_chains, n_sweeps if n_kept is None else n_kept, codes.shape[1]), codes.dtype)
     free = np.arange(codes.shape[1]) if free is None else np.array(free, np.int64)
     n_trees = energy.n_trees if n_trees is None else n_trees
-    cold = np.float32(1 / temperature)
+    cold, no_pairs = np.float32(1 / temperature), np.empty((n_sweeps, 0, 2), np.int64)
     kernel = sweeps(energy.index.width)
-    kernel(energy.columns, energy.index.arrays, n_trees, energy.base, cold, free, codes, uniforms, out)
+    kernel(energy.columns, energy.index.arrays, n_trees, energy.base, cold, free, no_pairs, codes, uniforms, out)
     return out, codes
 
 

@@ -7,7 +7,7 @@ draws against what a wrong sampler would do must fail.
 import numpy as np
 import pytest
 
-from energyboost.kernels.slices import sweeps
+from energyboost.kernels.sweeps import sweeps
 from energyboost.sampling import gibbs
 from energyboost.sampling.gibbs import sweep
 from tests import exact
@@ -78,7 +78,8 @@ def test_held_columns_condition_the_others(energy, rng):
     uniforms = rng.random((len(codes), 1, 2), dtype=np.float32)
     kept = np.empty((len(codes), 0, 4), codes.dtype)
     kernel = sweeps(energy.index.width)
-    kernel(energy.columns, energy.index.arrays, 4, energy.base, np.float32(1), free, codes, uniforms, kept)
+    pairs = np.empty((1, 0, 2), np.int64)
+    kernel(energy.columns, energy.index.arrays, 4, energy.base, np.float32(1), free, pairs, codes, uniforms, kept)
     counts = [counts_of(part) for part in np.split(codes, N_CELLS)]
     probability = exact.probabilities(energy)
     assert not rows_contradicted(counts, exact.sweep_matrix(DOMAIN, probability, free))

@@ -84,6 +84,7 @@ class LeafSets(NamedTuple):
     lower: np.ndarray  # code dtype (n_leaf_slots, n_columns): first code of an ordered column
     levels: np.ndarray  # uint16 (n_leaf_slots, groups of LANES levels): bits of the levels in an unordered column's set
     levels_start: np.ndarray  # int64 (n_columns,): first group of a column
+    upper: np.ndarray  # code dtype (n_leaf_slots, n_columns): last code of an ordered column; only pairs ask for it
     first_slot: np.ndarray  # uint32 (n_trees,): the leaf or treelet that slot 0 is; the other slots follow
     n_levels: int  # of treelets, from a slot to a leaf
     treelets: Treelets

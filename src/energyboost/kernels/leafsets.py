@@ -66,16 +66,33 @@ def _same(admits, level, other):
 
 
 @njit(nogil=True, cache=True)
-def add_rows(columns, tree, low, high, admits, slot_of_leaf, words, first_row, step):
-    """Write the rows of ``words`` of a tree and its ``step``; returns the number of rows.
+def slot_boxes(low, high, admits, slot_of_leaf):
+    """The boxes of slots, which are subtrees: a slot admits a code where any of its leaves does."""
+    n_columns, n_leaves = low.shape
+    n_slots = slot_of_leaf[n_leaves - 1] + 1
+    slot_low, slot_high = np.empty((n_columns, n_slots), np.int64), np.zeros((n_columns, n_slots), np.int64)
+    slot_admits = np.zeros((n_slots, admits.shape[1]), np.bool_)
+    for leaf in range(n_leaves - 1, -1, -1):
+        slot = slot_of_leaf[leaf]
+        last = leaf == n_leaves - 1 or slot_of_leaf[leaf + 1] != slot
+        for j in range(n_columns):
+            slot_low[j, slot] = low[j, leaf] if last else min(slot_low[j, slot], low[j, leaf])
+            slot_high[j, slot] = max(slot_high[j, slot], high[j, leaf])
+        for k in range(admits.shape[1]):
+            slot_admits[slot, k] |= admits[leaf, k]
+    return slot_low, slot_high, slot_admits
+
+
+@njit(nogil=True, cache=True)
+def add_rows(columns, tree, low, high, admits, words, first_row, step):
+    """Write the rows of ``words`` of a tree and its ``step``, given the boxes of its slots; returns the number of rows.
 
     Row 0 admits every slot and serves the columns that the tree never splits on. ``words`` must be all zero from there,
     for as many rows as the tree has leaves, columns and levels of unordered columns, and 1.
     """
-    n_leaves = low.shape[1]
+    n_slots = low.shape[1]
     one = np.uint64(1)
-    for leaf in range(n_leaves):
-        slot = slot_of_leaf[leaf]
+    for slot in range(n_slots):
         words[first_row, slot >> 6] |= one << np.uint64(slot & 63)
     used = np.zeros(columns.size.shape[0], np.bool_)
     for j in tree.column:
@@ -91,15 +108,15 @@ def add_rows(columns, tree, low, high, admits, slot_of_leaf, words, first_row, s
         key[:size], n_distinct = 0, 0
         if columns.ordered[j]:
             cuts[:size] = False
-            for leaf in range(n_leaves):
-                cuts[low[j, leaf]] = True
+            for slot in range(n_slots):
+                cuts[low[j, slot]] = True
         for k in range(size):
-            same = -1  # an earlier code that the same leaves admit
+            same = -1  # an earlier code that the same slots admit
             if columns.ordered[j]:
                 same = k - 1 if not cuts[k] else -1
             else:
-                for leaf in range(n_leaves):
-                    key[k] = key[k] * np.uint64(6364136223846793005) + np.uint64(admits[leaf, level + k])
+                for slot in range(n_slots):
+                    key[k] = key[k] * np.uint64(6364136223846793005) + np.uint64(admits[slot, level + k])
                 for i in range(n_distinct):
                     if key[distinct[i]] == key[k] and _same(admits, level + distinct[i], level + k):
                         same = distinct[i]
@@ -110,17 +127,16 @@ def add_rows(columns, tree, low, high, admits, slot_of_leaf, words, first_row, s
             step[start + k] = n_rows
             distinct[n_distinct] = k
             n_distinct += 1
-            for leaf in range(n_leaves):
-                inside = low[j, leaf] <= k < high[j, leaf] if columns.ordered[j] else admits[leaf, level + k]
+            for slot in range(n_slots):
+                inside = low[j, slot] <= k < high[j, slot] if columns.ordered[j] else admits[slot, level + k]
                 if inside:
-                    slot = slot_of_leaf[leaf]
                     words[first_row + n_rows, slot >> 6] |= one << np.uint64(slot & 63)
             n_rows += 1
     return n_rows
 
 
 @njit(nogil=True, cache=True)
-def add_leaves(columns, low, admits, values, first, sets):
+def add_leaves(columns, low, high, admits, values, first, sets):
     """Write what slices read of each reached leaf; the leaves stand from ``first`` on."""
     for leaf in range(low.shape[1]):
         at = first + leaf
@@ -131,7 +147,7 @@ def add_leaves(columns, low, admits, values, first, sets):
                     if admits[leaf, columns.level_start[j] + k]:
                         sets.levels[at, sets.levels_start[j] + k // LANES] |= np.uint16(1 << (k % LANES))
             else:
-                sets.lower[at, j] = low[j, leaf]
+                sets.lower[at, j], sets.upper[at, j] = low[j, leaf], high[j, leaf] - 1
 
 
 @njit(nogil=True, cache=True)

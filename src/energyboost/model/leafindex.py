@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from energyboost.kernels.arrays import FAN, LANES, Columns, LeafSets, Treelets, Trees
-from energyboost.kernels.leafsets import add_leaves, add_rows, add_treelets, group_leaves, leaf_boxes
+from energyboost.kernels.leafsets import add_leaves, add_rows, add_treelets, group_leaves, leaf_boxes, slot_boxes
 from energyboost.model.tree import Tree
 
 Integers = npt.NDArray[np.int64]
@@ -92,6 +92,7 @@ class LeafIndex:
             ),
             **self._leaf_fields(),
             levels_start=np.cumsum(groups) - groups,
+            upper=_zeros((0 if self.n_levels else n_leaf_slots, n_columns), code_dtype),
             first_slot=np.zeros(max_trees, np.uint32),
             n_levels=self.n_levels,
             treelets=self._treelets.arrays,
@@ -119,7 +120,8 @@ class LeafIndex:
             slot_of_leaf, first_leaf = self._add_treelets(nodes), self._used_leaves
             self._used_leaves += tree.n_leaves
             self._leaves = _grown(self._leaves, self._used_leaves)
-            self._sets = self._sets._replace(**self._leaf_fields())
+            upper = _grown(self._sets.upper, self._used_leaves)
+            self._sets = self._sets._replace(upper=upper, **self._leaf_fields())
         self._sets = self._sets._replace(
             words=_grown(self._sets.words, first_row + self._rows_beside_leaves + tree.n_leaves)
         )
@@ -128,8 +130,10 @@ class LeafIndex:
             sets.first_slot[self.n_trees] = first_leaf
         sets.tree_row[self.n_trees] = first_row
         step = sets.step[:, self.n_trees]
-        self._used_rows += add_rows(self.columns, nodes, low, high, admits, slot_of_leaf, sets.words, first_row, step)
-        add_leaves(self.columns, low, admits, tree.leaf_value, first_leaf, sets)
+        add_leaves(self.columns, low, high, admits, tree.leaf_value, first_leaf, sets)
+        if self.n_levels:  # cuts inside a slot then make no row: rows must stay in a fast cache
+            low, high, admits = slot_boxes(low, high, admits, slot_of_leaf)
+        self._used_rows += add_rows(self.columns, nodes, low, high, admits, sets.words, first_row, step)
         self.n_trees += 1
 
     def _add_treelets(self, tree: Trees) -> Integers:

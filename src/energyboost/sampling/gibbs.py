@@ -4,9 +4,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from energyboost.kernels.slices import sweeps
+from energyboost.kernels.sweeps import sweeps
 from energyboost.model.energy import Codes, Energy
 from energyboost.parallel import map_blocks, row_blocks
+from energyboost.sampling.moves import SINGLE, Moves
 
 UNIFORMS_AT_ONCE = 1 << 20  # per block of chains: sweeps are cut so that the uniforms stay in cache
 
@@ -17,13 +18,14 @@ def sweep(
     n_sweeps: int,
     seed: np.random.SeedSequence,
     *,
+    moves: Moves = SINGLE,
     n_kept: int = 0,
     n_trees: int | None = None,
     temperature: float = 1.0,
     block_size: int = 64,
     n_jobs: int | None = 1,
 ) -> Codes:
-    """Move every row of ``codes`` (in place) by ``n_sweeps`` single-site sweeps of the model at a temperature.
+    """Move every row of ``codes`` (in place) by ``n_sweeps`` sweeps of the model at a temperature.
 
     Returns the last ``n_kept`` states of each chain, shape (n_chains, n_kept, n_columns). Every block of
     ``block_size`` chains has a stream of random numbers of its own, so results do not depend on ``n_jobs``.
@@ -43,12 +45,15 @@ def sweep(
     def run(block: tuple[slice, np.random.SeedSequence]) -> None:
         rows, stream = block
         rng = np.random.default_rng(stream)
-        for first, last in _stretches(n_sweeps, n_sweeps - n_kept, len(codes[rows]) * n_columns):
-            uniforms = rng.random((len(codes[rows]), last - first, n_columns), dtype=np.float32)
+        # blocks begin with different pairs: where sweeps are few, every pair is drawn in some of them
+        pairs = moves.schedule(n_sweeps, int(rng.integers(max(1, len(moves.pairs)))))
+        n_uniforms = n_columns + 2 * pairs.shape[1]
+        for first, last in _stretches(n_sweeps, n_sweeps - n_kept, len(codes[rows]) * n_uniforms):
+            uniforms = rng.random((len(codes[rows]), last - first, n_uniforms), dtype=np.float32)
             start = max(first - (n_sweeps - n_kept), 0)
             out = kept[rows, start : start + (last - first if first >= n_sweeps - n_kept else 0)]
             part = np.empty(out.shape, codes.dtype)
-            kernel(energy.columns, sets, n_trees, base, cold, free, codes[rows], uniforms, part)
+            kernel(energy.columns, sets, n_trees, base, cold, free, pairs[first:last], codes[rows], uniforms, part)
             out[:] = part
 
     map_blocks(run, list(zip(blocks, seed.spawn(len(blocks)), strict=True)), n_jobs)
