@@ -68,7 +68,8 @@ def slice_of(energy, row, column, n_trees=None):
 
 def softmax(energies):
     """Probabilities proportional to exp(energy)."""
-    weights = [math.exp(e - max(energies)) for e in energies]
+    top = max(energies)
+    weights = [math.exp(e - top) for e in energies]
     return np.array(weights) / math.fsum(weights)
 
 
@@ -106,13 +107,16 @@ def sweep(energy, row, free, uniforms, temperature=1.0, n_trees=None, told=None)
 
 def pair_probabilities(energy, row, outer, inner, temperature=1.0, n_trees=None):
     """The joint distribution of two columns given the others, codes of the outer one by codes of the inner one."""
-    plane = []
-    for code in range(energy.domain.sizes[outer]):
-        changed = [int(c) for c in row]
-        changed[outer] = code
-        plane.append(slice_of(energy, changed, inner, n_trees) / temperature)
-    plane = np.array(plane)
-    return softmax(plane.ravel()).reshape(plane.shape)
+    sizes = energy.domain.sizes
+    start = [int(energy.columns.start[j]) for j in (outer, inner)]
+    with np.errstate(divide="ignore"):
+        f0 = np.maximum(np.log(energy.baseline.probability), -1e30)
+    plane = np.add.outer(*(f0[first : first + sizes[j]] for first, j in zip(start, (outer, inner), strict=True)))
+    for tree in energy.trees[:n_trees]:
+        for box, value in zip(leaf_boxes(tree, sizes), tree.leaf_value, strict=True):
+            if all(int(row[j]) in box[j] for j in range(len(sizes)) if j not in (outer, inner)):
+                plane[np.ix_(sorted(box[outer]), sorted(box[inner]))] += value
+    return softmax(plane.ravel() / temperature).reshape(plane.shape)
 
 
 def draw_pair(energy, row, outer, inner, uniforms, temperature=1.0, n_trees=None, told=None):

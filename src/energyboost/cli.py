@@ -125,7 +125,8 @@ def _show_densities(model: "NRGBoost", test: "pd.DataFrame") -> None:
     typer.echo(
         "Every row has a log-density:\n"
         f"  mean {fitted:.2f}; before the first tree, columns taken as independent: {without:.2f}\n"
-        f"  the oddest rows, by energy (mean {energy.mean():.1f}):\n{_indented(odd)}\n"
+        f"  the oddest rows, by energy, in which widths of bins do not count (mean {energy.mean():.1f}):\n"
+        f"{_indented(odd)}\n"
     )
 
 

@@ -49,6 +49,19 @@ def test_conditionals_are_those_of_enumeration(rng, case):
         np.testing.assert_allclose(got, expected, rtol=SINGLE_PRECISION)
 
 
+def test_the_index_of_leaves_is_as_wide_as_the_trees_are(rng):
+    """And no wider, whatever is allowed; it grows with the trees, and answers stay what they were."""
+    energy = Energy(MIXED, random_baseline(rng, MIXED), 2, 8)
+    rows, widths = random_rows(rng, MIXED, 3), []
+    for n_leaves in (5, 60, 3, 200, 200):
+        energy.add(random_tree(rng, MIXED, n_leaves))
+        widths.append((energy.index.width, energy.index.max_trees))
+        for column in range(MIXED.n_columns):
+            expected = [expected_conditional(energy, row, column) for row in rows]
+            np.testing.assert_allclose(energy.conditional(rows, column), expected, rtol=SINGLE_PRECISION)
+    assert widths == [(1, 2), (1, 2), (1, 4), (4, 4), (4, 8)]
+
+
 @pytest.mark.parametrize("max_leaves", [64, 2500])
 def test_conditionals_of_a_joint_density_are_ratios_of_its_cells(rng, max_leaves):
     energy = random_energy(rng, TINY, 5, 10, max_leaves=max_leaves)

@@ -7,15 +7,21 @@ draws against what a wrong sampler would do must fail.
 import numpy as np
 import pytest
 
+from energyboost.fitting.config import BoostingConfig
+from energyboost.fitting.grow import grow_tree
+from energyboost.kernels.grow import Reference
 from energyboost.kernels.sweeps import sweeps
+from energyboost.model.energy import Energy
 from energyboost.sampling import gibbs
 from energyboost.sampling.gibbs import sweep
+from energyboost.sampling.moves import Moves
 from tests import exact
 from tests.chance import contradicted, rows_contradicted
-from tests.ensembles import Domain, random_energy
+from tests.ensembles import Domain, random_baseline, random_energy
 
 DOMAIN = Domain((2, 3, 1, 2), (True, False, True, False))
 N_CELLS = 12
+CONFIG, SEED = BoostingConfig(max_leaves=16, max_ratio=100.0), np.random.SeedSequence(0)
 
 
 @pytest.fixture(scope="module", params=[8, 2500], ids=["leaves", "treelets"])
@@ -84,6 +90,42 @@ def test_held_columns_condition_the_others(energy, rng):
     probability = exact.probabilities(energy)
     assert not rows_contradicted(counts, exact.sweep_matrix(DOMAIN, probability, free))
     assert rows_contradicted(counts, exact.sweep_matrix(DOMAIN, probability))
+
+
+@pytest.mark.parametrize("pairs", [[(0, 1)], [(1, 3)], [(0, 3)], [(0, 1), (3, 1)]], ids=str)
+def test_pairs_after_a_sweep_are_drawn_from_their_joint_conditional(energy, seed, pairs):
+    moves = Moves.of(DOMAIN, pairs)
+    assert (moves.rates(4, 4) == 1).all()
+    counts = transitions(energy, seed, moves=moves)
+    probability = exact.probabilities(energy)
+    single = exact.sweep_matrix(DOMAIN, probability)
+    expected = single
+    for a, b in moves.pairs:
+        expected = expected @ exact.pair_matrix(DOMAIN, probability, a, b)
+    np.testing.assert_allclose(probability @ expected, probability, rtol=1e-12)
+    assert not rows_contradicted(counts, expected)
+    # the controls: no pairs, and independent rows
+    assert rows_contradicted(counts, single)
+    assert rows_contradicted(counts, np.tile(probability, (N_CELLS, 1)))
+
+
+def test_pairs_cross_where_single_moves_cannot(seed):
+    """Two columns that determine each other: a sweep never leaves a level, a pair move draws any."""
+    domain = Domain((3, 3), (False, True))
+    base = random_baseline(np.random.default_rng(0), domain)
+    energy = Energy(domain, base, 1, 16)
+    codes = np.repeat(exact.cells(domain)[[0, 4, 8]], 20_000, axis=0)
+    tree = grow_tree(energy.columns, codes, Reference(codes[:0], base.probability), CONFIG, SEED).tree
+    values = np.full(tree.n_leaves, -60.0)
+    values[np.unique(tree.leaves(codes))] = 0
+    energy.add(tree.with_values(values))
+    rows = np.repeat(exact.cells(domain)[:1], 30_000, axis=0)
+    sweep(energy, rows, 20, np.random.SeedSequence(seed))
+    assert (rows == 0).all()
+    sweep(energy, rows, 1, np.random.SeedSequence(seed), moves=Moves.of(domain, [(0, 1)]))
+    counts = np.bincount(exact.cell_numbers(domain, rows), minlength=9)
+    assert not contradicted(counts, exact.probabilities(energy))
+    assert contradicted(counts, np.full(9, 1 / 9))
 
 
 @pytest.mark.parametrize("uniforms_at_once", [1, 1 << 20])

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from energyboost.tables import Categories, Cells, Levels, OrderedLevels, QuantileBins
+from energyboost.errors import DataError
+from energyboost.tables import Categories, Cells, Levels, OrderedLevels, QuantileBins, Schema
 from energyboost.tables.codecs import MISSING, UNSEEN
 from tests.strategies import MAX_BINS, number_columns, uniforms
 
@@ -218,3 +219,10 @@ def test_damaged_fields_are_refused(codec, fields, message):
         fields = good | fields
     with pytest.raises((ValueError, TypeError), match=message):
         codec.from_json(fields)
+
+
+def test_whole_numbers_that_floats_cannot_hold_are_refused_among_floats():
+    column = np.array([1, 2.5, 2**53 + 1, 3], dtype=object)[:, None]
+    with pytest.raises(DataError, match="9007199254740993 in row 2 is not exact among the latter: cast it"):
+        Schema.infer(column)
+    assert Schema.infer(np.array([1, 2.5, 2**53, 3], dtype=object)[:, None]).names == ("x0",)

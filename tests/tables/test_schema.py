@@ -85,11 +85,28 @@ def test_columns_are_found_by_name_and_suggested():
         schema.index_of("cty")
     with pytest.raises(DataError, match=r"'smoker'$"):
         schema.index_of("zzz")
+    with pytest.raises(DataError, match="asked for by its name; got Series: 0 "):
+        schema.index_of(mixed()["city"])
+    with pytest.raises(DataError, match="asked for by its name; got ndarray: "):
+        schema.index_of(np.zeros(3))
+    with pytest.raises(DataError, match="asked for by its name; got bool: True"):
+        schema.index_of(True)
+    with pytest.raises(DataError, match="unknown column 2"):
+        schema.index_of(2)
+
+
+def test_columns_of_an_array_are_found_by_position_too():
+    schema = Schema.infer(np.zeros((4, 3)))
+    assert [schema.index_of(name) for name in ("x2", 2, -1, np.int64(0))] == [2, 2, 2, 0]
+    for outside in (3, -4):
+        with pytest.raises(DataError, match=f"unknown column {outside}; the columns are 'x0', 'x1', 'x2'"):
+            schema.index_of(outside)
 
 
 NOT_A_TABLE = [
     ([[1, 2]], r"not builtins\.list"),
-    (pd.Series([1]), r"not pandas.*Series"),
+    (pd.Series([1]), r"not pandas.*Series: one column is column\.to_frame\(\)"),
+    ("rows.csv", "not builtins.str: read the file first"),
     (pl.DataFrame({"a": [1]}).lazy(), r"LazyFrame: collect\(\) it first"),
     (np.zeros(3), "this array has 1: reshape"),
     (np.zeros((2, 0)), "no columns: give it"),
@@ -97,7 +114,7 @@ NOT_A_TABLE = [
     (pd.DataFrame([[1, 2]], columns=["a", "a"]), "more than one column is called 'a': rename or drop"),
     (np.ma.masked_invalid([[1.0, np.nan]]), r"masked arrays are not read: fill the mask, .*filled"),
     (pd.DataFrame({True: [1], "b": [2]}), "not by True: rename"),
-    (None, r"not builtins\.NoneType: make it one"),
+    (None, "not None: make it one"),
     (pa.table([[1], [2]], names=["a", "a"]), "more than one column is called 'a': rename or drop"),
     (pd.DataFrame({("a", "b"): [1]}), r"not by \('a', 'b'\): rename"),
 ]

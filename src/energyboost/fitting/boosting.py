@@ -43,7 +43,8 @@ class RoundInfo:
 def start(codes: Codes, domain: Domain, config: BoostingConfig) -> BoostingState:
     """A model without trees: the baseline of the training rows, and a pool still empty."""
     baseline = Baseline.fit(columns_of(domain), codes, config.uniform_mix)
-    return BoostingState(Energy(domain, baseline, config.n_trees, config.max_leaves), Pool.empty(codes))
+    # The index of leaves is rebuilt when trees outgrow it, which is rare: leaves by doubling, trees from 256 on.
+    return BoostingState(Energy(domain, baseline, min(config.n_trees, 256)), Pool.empty(codes))
 
 
 def boost(

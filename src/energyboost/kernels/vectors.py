@@ -192,7 +192,7 @@ def add_levels(typingctx, energy, at, value, levels, group, leaves, n_leaves):
         with cgutils.for_range(builder, arguments[6]) as loop:
             leaf = builder.zext(builder.load(element(5, loop.index)), ir.IntType(64))
             leaf_value = _splat(builder, builder.load(element(2, leaf)), LANES)
-            bits = builder.load(element(3, leaf, arguments[4]))
+            bits = builder.load(element(3, leaf, arguments[4]), align=1)
             added = builder.select(builder.bitcast(bits, flags), leaf_value, zeros)
             builder.store(builder.fadd(builder.load(total), added), total)
         builder.store(builder.load(total), place, align=4)
@@ -210,7 +210,7 @@ def add_to_levels(typingctx, energy, at, levels, leaf, group, value):
         vector, flags = ir.VectorType(ir.FloatType(), LANES), ir.VectorType(ir.IntType(1), LANES)
         place = _element(context, builder, signature.args[0], arguments[0], arguments[1])
         place = builder.bitcast(place, vector.as_pointer())
-        bits = builder.load(_element(context, builder, signature.args[2], *arguments[2:5]))
+        bits = builder.load(_element(context, builder, signature.args[2], *arguments[2:5]), align=1)
         zeros = ir.Constant(vector, [0.0] * LANES)
         added = builder.select(builder.bitcast(bits, flags), _splat(builder, arguments[5], LANES), zeros)
         builder.store(builder.fadd(builder.load(place, align=4), added), place, align=4)

@@ -39,7 +39,8 @@ class Energy:
     It grows by :meth:`add` while a model is trained and is only read afterwards.
     """
 
-    def __init__(self, domain: Domain, baseline: Baseline, max_trees: int, max_leaves: int) -> None:
+    def __init__(self, domain: Domain, baseline: Baseline, n_trees: int = 16, n_leaves: int = 64) -> None:
+        """Start without trees; room is made for some at first, and for more as they come."""
         self.domain = domain
         self.columns = baseline.columns
         self.baseline = baseline
@@ -47,7 +48,7 @@ class Energy:
         self.trees: list[Tree] = []
         self.log_z = [0.0]  # of the first 0, 1, ... trees; f0 is normalised
         self._joined: Trees | None = None
-        self.index = LeafIndex(self.columns, max_trees, max_leaves, domain.code_dtype)
+        self.index = LeafIndex(self.columns, n_trees, n_leaves, domain.code_dtype)
 
     @property
     def n_trees(self) -> int:
@@ -57,8 +58,16 @@ class Energy:
     def add(self, tree: Tree) -> None:
         """Append a tree, its values already scaled; ``log_z`` is for the caller to append to."""
         self.trees.append(tree)
-        self.index.add(tree)
         self._joined = None
+        n_trees, n_leaves = self.index.max_trees, self.index.max_leaves
+        if self.n_trees <= n_trees and tree.n_leaves <= n_leaves:
+            self.index.add(tree)
+            return
+        n_trees = n_trees if self.n_trees <= n_trees else 2 * n_trees
+        n_leaves = max(n_leaves, 1 << (tree.n_leaves - 1).bit_length())
+        self.index = LeafIndex(self.columns, n_trees, n_leaves, self.domain.code_dtype)
+        for known in self.trees:
+            self.index.add(known)
 
     def score(self, codes: Codes, n_trees: int | None = None, n_jobs: int | None = 1) -> Floats:
         """The energy of each row: its unnormalised log-probability."""

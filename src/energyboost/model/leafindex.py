@@ -54,7 +54,7 @@ class LeafIndex:
         self, columns: Columns, max_trees: int, max_leaves: int, code_dtype: np.dtype[np.unsignedinteger]
     ) -> None:
         self.columns = columns
-        self.max_leaves = max_leaves
+        self.max_trees, self.max_leaves = max_trees, max_leaves
         self.n_trees = 0
         flat_bytes = (
             max_trees * max_leaves / 8 * min(max_leaves, int(columns.size.sum()))
@@ -108,10 +108,10 @@ class LeafIndex:
 
     def add(self, tree: Tree) -> None:
         """Append a tree."""
-        if tree.n_leaves > self.max_leaves or self.n_trees == len(self._sets.tree_row):
+        if tree.n_leaves > self.max_leaves or self.n_trees == self.max_trees:
             raise ValueError(
                 f"tree {self.n_trees} with {tree.n_leaves} leaves does not fit an index of "
-                f"{len(self._sets.tree_row)} trees of up to {self.max_leaves} leaves"
+                f"{self.max_trees} trees of up to {self.max_leaves} leaves"
             )
         nodes, first_row = tree.arrays, self._used_rows
         low, high, admits = leaf_boxes(self.columns, nodes)

@@ -45,8 +45,7 @@ def sweep(
     def run(block: tuple[slice, np.random.SeedSequence]) -> None:
         rows, stream = block
         rng = np.random.default_rng(stream)
-        # blocks begin with different pairs: where sweeps are few, every pair is drawn in some of them
-        pairs = moves.schedule(n_sweeps, int(rng.integers(max(1, len(moves.pairs)))))
+        pairs = moves.schedule(n_sweeps, n_columns, n_trees, rng)
         n_uniforms = n_columns + 2 * pairs.shape[1]
         for first, last in _stretches(n_sweeps, n_sweeps - n_kept, len(codes[rows]) * n_uniforms):
             uniforms = rng.random((len(codes[rows]), last - first, n_uniforms), dtype=np.float32)

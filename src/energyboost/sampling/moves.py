@@ -1,11 +1,12 @@
 """What a sweep does besides drawing every column in turn: pairs of columns drawn jointly."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
+from scipy.stats import rankdata
 
 from energyboost.kernels.arrays import LANES
 from energyboost.kernels.dependence import squared_maximal_correlation
@@ -15,80 +16,99 @@ from energyboost.parallel import map_blocks
 
 MOST_CELLS = 1 << 20
 """Pairs with more cells than this are not drawn jointly: their columns move one after the other."""
-FEW_CELLS = 1 << 16
-"""Pairs are chosen among those with at most so many cells."""
+
+# What a pair costs is measured in cells of its plane. Drawing one column of a model takes as long as so many cells:
+CELLS_PER_DRAW, CELLS_PER_TREE = 200, 12
+
+
+@dataclass(frozen=True, slots=True)
+class Moves:
+    """Pairs of columns, (outer, inner), to be drawn jointly after sweeps."""
+
+    pairs: tuple[tuple[int, int], ...] = ()
+    cells: tuple[int, ...] = ()  # of each pair's plane
+
+    @classmethod
+    def of(cls, domain: Domain, pairs: Iterable[tuple[int, int]]) -> "Moves":
+        """Moves along pairs of columns, the two in any order."""
+        turned = tuple(_oriented(domain, *pair) for pair in pairs)
+        return cls(turned, tuple(_cells(domain, *pair) for pair in turned))
+
+    def rates(self, n_columns: int, n_trees: int) -> npt.NDArray[np.float64]:
+        """How often each pair is drawn per sweep: all together take about as long as the sweep, none more than once."""
+        budget = n_columns * (CELLS_PER_DRAW + CELLS_PER_TREE * n_trees)
+        return np.minimum(1, budget / max(1, len(self.pairs)) / np.array(self.cells, float))
+
+    def schedule(self, n_sweeps: int, n_columns: int, n_trees: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
+        """The pairs after each sweep, (n_sweeps, n_pairs, 2), evenly spread from a random beginning; -1 for none."""
+        rates = self.rates(n_columns, n_trees)
+        done = np.floor(np.arange(n_sweeps + 1)[:, None] * rates + rng.random(len(rates)))
+        return np.where((np.diff(done, axis=0) > 0)[..., None], np.array(self.pairs, np.int64).reshape(-1, 2), -1)
+
+
+SINGLE = Moves()
+"""No pairs: columns move one after the other."""
+
+
+def _oriented(domain: Domain, a: int, b: int) -> tuple[int, int]:
+    """Outer and inner column: the inner one is the unordered one, else the one that makes fewer cells."""
+    if domain.ordered[a] != domain.ordered[b]:
+        return (a, b) if domain.ordered[a] else (b, a)
+    return min((a, b), (b, a), key=lambda pair: _cells(domain, *pair))
+
+
+def _cells(domain: Domain, outer: int, inner: int) -> int:
+    return domain.sizes[outer] * -(-domain.sizes[inner] // LANES) * LANES
+
+
+# --- choosing pairs --------------------------------------------------------------------------------------------------
+
+ROUNDS = 8  # of the power iteration
+LEAST_ROWS, MOST_ROWS = 2000, 20_000
+WORK = 500_000_000  # row visits in all: of wide tables, fewer rows are looked at
+MOST_PAIRS = 2000  # looked at closely
+STRONG = 0.25
+"""Pairs that depend on each other by less are left to single moves."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two columns that are drawn jointly, and how strongly they depend on each other in the training table."""
+    """Two columns, and how strongly they depend on each other: 0 as by chance, 1 if one determines the other."""
 
     columns: tuple[int, int]
     dependence: float
 
 
-@dataclass(frozen=True, slots=True)
-class Moves:
-    """Pairs drawn jointly after sweeps, in turn: ``rate`` of them per sweep."""
+def choose_pairs(codes: Codes, domain: Domain, n_jobs: int | None = 1) -> tuple[Pair, ...]:
+    """The few pairs that single moves would be slowest along, strongest first.
 
-    pairs: tuple[tuple[int, int], ...] = ()
-    rate: float = 1.0
-
-    @classmethod
-    def of(cls, domain: Domain, pairs: Sequence[tuple[int, int]]) -> "Moves":
-        """As many pairs per sweep as cost about as much as the sweep itself."""
-        if not pairs:
-            return cls()
-        turned = tuple(oriented(domain, *pair) for pair in pairs)
-        cells = np.mean([domain.sizes[outer] * _padded(domain, inner) for outer, inner in turned])
-        return cls(turned, float(np.clip(CELLS_PER_COLUMN * domain.n_columns / cells, 0.125, len(pairs))))
-
-    def schedule(self, n_sweeps: int, first: int = 0) -> npt.NDArray[np.int64]:
-        """The pairs after each sweep (n_sweeps, most per sweep, 2), beginning with pair ``first``; -1 for none."""
-        if not self.pairs:
-            return np.empty((n_sweeps, 0, 2), np.int64)
-        done = np.floor(np.arange(n_sweeps + 1) * self.rate).astype(np.int64)
-        visit = done[:-1, None] + np.arange(int(np.ceil(self.rate)))
-        pairs = np.array(self.pairs)[(first + visit) % len(self.pairs)]
-        return np.where((visit < done[1:, None])[..., None], pairs, -1)
-
-
-SINGLE = Moves()
-CELLS_PER_COLUMN = 5000  # of a pair: what takes as long as drawing one column of a model of 200 trees
-
-
-def oriented(domain: Domain, a: int, b: int) -> tuple[int, int]:
-    """Outer and inner column: the inner one is the unordered one, else the one that makes fewer cells."""
-    if domain.ordered[a] != domain.ordered[b]:
-        return (a, b) if domain.ordered[a] else (b, a)
-    return min((a, b), (b, a), key=lambda pair: domain.sizes[pair[0]] * _padded(domain, pair[1]))
-
-
-def _padded(domain: Domain, column: int) -> int:
-    return -(-domain.sizes[column] // LANES) * LANES
-
-
-ROUNDS = 12  # of the power iteration
-WORK = 2_000_000_000  # row visits in all: of wide tables, fewer rows are looked at
-LEAST_ROWS, MOST_ROWS = 2000, 20_000
-STRONG = 0.25
+    At most half as many as there are columns (but three), and besides these all in which one column determines the
+    other. The same codes give the same pairs.
+    """
+    found = sorted(dependences(codes, domain, n_jobs), key=lambda pair: (-pair.dependence, pair.columns))
+    most = max(3, domain.n_columns // 2)
+    return tuple(
+        pair for i, pair in enumerate(found) if pair.dependence >= STRONG and (i < most or pair.dependence > 1 - 1e-9)
+    )
 
 
 def dependences(codes: Codes, domain: Domain, n_jobs: int | None = 1) -> list[Pair]:
-    """How strongly every pair of columns depends on each other: 0 as by chance, 1 if one determines the other.
+    """How strongly pairs of columns depend on each other.
 
     The squared maximal correlation is the share by which drawing two columns in turn forgets slower than drawing them
-    jointly: 1 means never. What it is with the rows of one column permuted is taken for chance. Deterministic.
+    jointly: at 1, never. What it is with the rows of one column permuted is taken for chance. Where there are more than
+    ``MOST_PAIRS``, only those are looked at that are most correlated in rank or in distance from the median.
     """
     varying = [j for j in range(domain.n_columns) if domain.sizes[j] > 1]
-    pairs = [(a, b) for a, b in combinations(varying, 2) if domain.sizes[a] * domain.sizes[b] <= FEW_CELLS]
-    if not pairs:
-        return []
     rng = np.random.default_rng(0)
-    n_rows = int(np.clip(WORK // (4 * ROUNDS * len(pairs)), LEAST_ROWS, MOST_ROWS))
-    rows = rng.permutation(len(codes))[:n_rows]
-    columns = {j: np.ascontiguousarray(codes[rows, j]) for j in varying}
+    rows = rng.permutation(len(codes))
+    pairs = [pair for pair in combinations(varying, 2) if _cells(domain, *_oriented(domain, *pair)) <= MOST_CELLS]
+    if len(pairs) > MOST_PAIRS:
+        pairs = _most_correlated(codes[rows[:LEAST_ROWS]], pairs)
+    n_rows = int(np.clip(WORK // max(1, 4 * ROUNDS * len(pairs)), LEAST_ROWS, MOST_ROWS))
+    rows = rows[:n_rows]
     shuffled = rng.permutation(len(rows))
+    columns = {j: np.ascontiguousarray(codes[rows, j]) for j in varying}
     starts = {j: rng.standard_normal(domain.sizes[j]) for j in varying}
 
     def dependence(pair: tuple[int, int]) -> Pair:
@@ -101,9 +121,13 @@ def dependences(codes: Codes, domain: Domain, n_jobs: int | None = 1) -> list[Pa
     return map_blocks(dependence, pairs, n_jobs)
 
 
-def choose_pairs(codes: Codes, domain: Domain, n_jobs: int | None = 1) -> tuple[Pair, ...]:
-    """The few pairs that single columns would move along slowest, strongest first."""
-    found = sorted(dependences(codes, domain, n_jobs), key=lambda pair: (-pair.dependence, pair.columns))
-    most = max(3, domain.n_columns // 2)
-    strong = [pair for pair in found if pair.dependence >= STRONG]
-    return tuple(pair for i, pair in enumerate(strong) if i < most or pair.dependence > 1 - 1e-9)
+def _most_correlated(codes: Codes, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    ranks = rankdata(codes, axis=0)
+    functions = [ranks, np.abs(ranks - np.median(ranks, axis=0))]
+    for values in functions:
+        values -= values.mean(axis=0)
+        values /= np.maximum(values.std(axis=0), 1e-12)
+    strongest = np.max([np.abs(f.T @ g) for f in functions for g in functions], axis=0)
+    a, b = np.array(pairs).T
+    best = np.argsort(-np.maximum(strongest[a, b], strongest[b, a]), kind="stable")[:MOST_PAIRS]
+    return [pairs[i] for i in np.sort(best)]

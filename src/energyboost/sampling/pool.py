@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import logsumexp
 
 from energyboost.kernels.leafsets import leaf_boxes
 from energyboost.model.energy import Codes, Energy
@@ -87,6 +88,28 @@ class Pool:
         return Pool(np.concatenate([kept, new]), chains, n_new, len(kept) / size)
 
 
+def first_log_z(energy: Energy) -> float:
+    """The log Z of the first tree alone, exactly."""
+    mass = _masses(energy, *leaf_boxes(energy.columns, energy.trees[0].arrays))
+    return float(logsumexp(energy.trees[0].leaf_value + np.log(mass).sum(axis=0)))
+
+
+def _masses(
+    energy: Energy, low: npt.NDArray[np.int64], high: npt.NDArray[np.int64], admits: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.float64]:
+    """What q_0 holds of each leaf's box along each column, (n_columns, n_leaves)."""
+    columns = energy.columns
+    mass = np.empty(low.shape)
+    for j in range(len(low)):
+        probability = energy.baseline.column(j)
+        if columns.ordered[j]:
+            below = np.concatenate([[0.0], np.cumsum(probability)])
+            mass[j] = below[high[j]] - below[low[j]]
+        else:
+            mass[j] = admits[:, columns.level_start[j] : columns.level_start[j + 1]] @ probability
+    return mass
+
+
 def draw_first(energy: Energy, n_rows: int, rng: np.random.Generator) -> Codes:
     """Exact rows of q_0 exp(f_1): a leaf by its share, then every column from q_0 inside the leaf's box.
 
@@ -96,16 +119,9 @@ def draw_first(energy: Energy, n_rows: int, rng: np.random.Generator) -> Codes:
     if not energy.n_trees:
         return energy.baseline.sample(n_rows, rng, dtype)
     low, high, admits = leaf_boxes(columns, energy.trees[0].arrays)
-    log_share = energy.trees[0].leaf_value.copy()
-    below, mass = [], []
-    for j in range(len(columns.size)):
-        probability = energy.baseline.column(j)
-        below.append(np.concatenate([[0.0], np.cumsum(probability)]))
-        if columns.ordered[j]:
-            mass.append(below[j][high[j]] - below[j][low[j]])
-        else:
-            mass.append(admits[:, columns.level_start[j] : columns.level_start[j + 1]] @ probability)
-        log_share += np.log(mass[j])
+    below = [np.concatenate([[0.0], np.cumsum(energy.baseline.column(j))]) for j in range(len(columns.size))]
+    mass = _masses(energy, low, high, admits)
+    log_share = energy.trees[0].leaf_value + np.log(mass).sum(axis=0)
     share = np.cumsum(np.exp(log_share - log_share.max()))
     leaf = np.searchsorted(share / share[-1], rng.random(n_rows), side="right")
     codes = np.empty((n_rows, len(columns.size)), dtype)

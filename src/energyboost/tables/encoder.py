@@ -255,15 +255,18 @@ def _places(schema: Schema, table: Table, skipped: frozenset[int], strict: bool)
             f"the array has {width} columns, the model has {d}: {listing(schema.names, 20)}; "
             "give all of them, or all but the target"
         )
-    position = {name: i for i, name in enumerate(table.names)}
-    lacking = [schema.names[j] for j in wanted if schema.names[j] not in position]
+    position, names = {name: i for i, name in enumerate(table.names)}, schema.names
+    lacking = [names[j] for j in wanted if names[j] not in position]
     if lacking:
         there = f"it has {listing(table.names, 20)}" if table.names else "it has none"
-        raise DataError(f"the table lacks column {listing(lacking, 10)}; {there}: add what is lacking")
-    extra = [name for name in table.names if name not in schema.names]
+        columns = f"column{'s'[: len(lacking) > 1]} {listing(lacking, 10)}"
+        raise DataError(f"the table lacks {columns}; {there}: add what is lacking")
+    known = set(names)
+    extra = [name for name in table.names if name not in known]
     if strict and extra:
-        raise DataError(f"the table has column {listing(extra, 10)}, which was not there in training: drop it")
-    return {j: position[schema.names[j]] for j in wanted}
+        columns = f"column{'s'[: len(extra) > 1]} {listing(extra, 10)}"
+        raise DataError(f"the table has {columns}, not there in training: drop what is not known")
+    return {j: position[names[j]] for j in wanted}
 
 
 def _conform(column: Column, found: ColumnType, cells: Cells, *, aware: bool = False) -> Cells:

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
 import narwhals as nw
@@ -102,10 +103,16 @@ def open_table(frame: Any) -> Table:
         twice = ", ".join(repr(name) for name, count in names.items() if count > 1)
         raise DataError(f"more than one column is called {twice}: rename or drop all but one") from error
     except TypeError as error:
-        lazy = ": collect() it first" if hasattr(frame, "collect") else ""
+        remedy = "make it one, pandas.DataFrame(table)"
+        if hasattr(frame, "collect"):
+            remedy = "collect() it first"
+        elif isinstance(frame, str | PathLike):
+            remedy = "read the file first, with pandas.read_csv or the like"
+        elif hasattr(frame, "to_frame"):
+            remedy = "one column is column.to_frame(), one row is frame.iloc[[i]]"
+        kind = "None" if frame is None else f"{type(frame).__module__}.{type(frame).__qualname__}"
         raise DataError(
-            f"a table is a pandas, polars or pyarrow frame or a 2-D numpy array, "
-            f"not {type(frame).__module__}.{type(frame).__qualname__}{lazy or ': make it one, pandas.DataFrame(table)'}"
+            f"a table is a pandas, polars or pyarrow frame or a 2-D numpy array, not {kind}: {remedy}"
         ) from error
     kind = narwhal.implementation.name.lower()
     if kind not in FRAMES:
@@ -188,7 +195,11 @@ def _read_objects(name: Name, values: list[Any], native: str) -> tuple[ColumnTyp
     if family == "number":
         return ColumnType("number", native, null=null), _object_numbers(name, array, missing)
     if family not in ("boolean", "string"):
-        remedy = "convert it with pandas.to_datetime or pandas.to_timedelta" if "time" in family.lower() else _REMEDY
+        remedy = _REMEDY
+        if family in ("datetime.datetime", "datetime.date", "pandas.Timestamp"):
+            remedy = "convert it with pandas.to_datetime"
+        elif family in ("datetime.timedelta", "pandas.Timedelta"):
+            remedy = "convert it with pandas.to_timedelta"
         raise DataError(f"column {name!r} holds objects of type {family} (row {row}): {remedy}")
     return ColumnType(family, native, null=null), Cells(array, missing)  # type: ignore[arg-type]
 
@@ -209,6 +220,13 @@ def _object_numbers(name: Name, array: Array, missing: Array) -> Cells:
         raise DataError(f"column {name!r} holds numbers too large for 64 bits: cast it to float") from error
     if numbers.dtype.kind not in "iuf":
         raise DataError(f"column {name!r} holds numbers too large for 64 bits: cast it to float")
+    if numbers.dtype.kind == "f":
+        rounded = [row for row, cell in enumerate(filled) if isinstance(cell, int) and int(float(cell)) != cell]
+        if rounded:
+            raise DataError(
+                f"column {name!r} mixes whole and other numbers, and {filled[rounded[0]]} in row {rounded[0]} is not "
+                "exact among the latter: cast it to int or to float"
+            )
     return _numbers(name, numbers, missing)
 
 

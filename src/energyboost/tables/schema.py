@@ -3,6 +3,7 @@
 import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, Self
 
 from energyboost.checks import integer
@@ -118,9 +119,13 @@ class Schema:
         return Domain(tuple(c.n_codes for c in codecs), tuple(c.ordered for c in codecs))
 
     def index_of(self, name: Name) -> int:
-        """Return the position of a column."""
+        """Return the position of a column, given its name; those of an array may be asked for by position, too."""
         names = self.names
-        if name in names and not isinstance(name, bool):  # True is equal to 1
+        if isinstance(name, bool) or not isinstance(name, str | Integral):  # True is equal to 1
+            raise DataError(f"a column is asked for by its name; got {type(name).__name__}: {str(name)[:60]}")
+        if self.kind == "numpy" and isinstance(name, Integral) and -len(names) <= int(name) < len(names):
+            return range(len(names))[int(name)]
+        if name in names:
             return names.index(name)
         spelled = {str(known): known for known in names}
         close = difflib.get_close_matches(str(name), spelled, n=1)
