@@ -15,7 +15,7 @@ from dataclasses import replace
 from datetime import date
 from pathlib import Path
 
-from benchmarks import fits, footprint, gibbs, use
+from benchmarks import fits, footprint, gibbs, mixing, use
 from benchmarks.data import MissingDataError
 from benchmarks.records import Record, fingerprint
 from benchmarks.session import Session
@@ -39,6 +39,10 @@ MEASUREMENTS: dict[str, Callable[[Session], list[Record]]] = {
     "r2-abalone": fits.r2_abalone,
     "memory-california": footprint.memory,
     "startup": footprint.startup,
+    "mixing-california": mixing.california,
+    "mixing-adult": mixing.adult,
+    "mixing-mnist": mixing.mnist,
+    "log-z": mixing.log_z,
 }
 
 

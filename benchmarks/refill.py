@@ -23,6 +23,7 @@ from energyboost import NRGBoost
 
 WAYS: dict[str, dict[str, Any]] = {
     "persistent, pool auto (default)": {},
+    "the same, single columns": {"pairs": []},
     "persistent, pool 80,000": {"pool_size": 80_000},
     "restart, pool auto": {"refill": "restart"},
     "restart, pool 80,000 (paper)": {"refill": "restart", "pool_size": 80_000},
@@ -31,6 +32,7 @@ TASKS: dict[str, dict[str, Any]] = {
     "california": {"max_leaves": 256, "learning_rate": 0.15},
     "abalone": {"max_leaves": 64, "learning_rate": 0.1},
     "adult": {"max_leaves": 256, "learning_rate": 0.15},
+    "covertype": {"max_leaves": 256, "learning_rate": 0.15},
 }
 
 
@@ -39,15 +41,19 @@ def load(task: str) -> tuple[Any, Any, Any, str]:
     if task == "adult":
         rest, validation, _ = data.split(data.adult_train())
         return rest, validation, data.adult_test(), "income"
+    if task == "covertype":
+        return *data.split(data.covertype(50_000)), "Cover_Type"
     frame, target = {"california": (data.california, "MedHouseVal"), "abalone": (data.abalone, "rings")}[task]
     return *data.split(frame()), target
 
 
 def stage_scores(model: NRGBoost, frame: Any, target: str, stages: Sequence[int]) -> list[float]:
-    """R² of a number, AUC of a label with two levels, after each number of trees."""
+    """R² of a number, AUC of a label with two levels, accuracy of one with more, after each number of trees."""
     truth = frame[target]
     if truth.dtype.kind in "fiu":
         return [float(r2_score(truth, guess)) for guess in model.staged_predict(frame, target, stages=stages)]
+    if len(model.levels(target)) > 2:
+        return [float(np.mean(truth == guess)) for guess in model.staged_predict(frame, target, stages=stages)]
     positive = model.levels(target)[1]
     staged = model.staged_predict_proba(frame, target, stages=stages)
     return [float(roc_auc_score(truth == positive, probability[:, 1])) for probability in staged]

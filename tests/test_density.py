@@ -1,11 +1,13 @@
 """The questions to a density, on models small enough to know every answer."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from energyboost import NRGBoost, density
-from energyboost.density import SWEEPS, TableDensity
+from energyboost.density import BASELINE_SWEEPS, LEAST_SWEEPS, TableDensity
 from energyboost.model.energy import Energy
 from energyboost.tables import Schema
 from tests import exact
@@ -28,6 +30,7 @@ def known():
     for _ in range(3):
         energy.add(random_tree(rng, DOMAIN, 8, scale=1.0))
         energy.log_z.append(exact.log_z(energy, energy.n_trees))
+        energy.log_z_error.append(1e-9)
     schema = Schema.infer(table_of(exact.cells(DOMAIN)))
     pool = np.repeat(exact.cells(DOMAIN)[:1], 500, axis=0)
     return TableDensity(schema, energy, pool, pool[:4])
@@ -65,12 +68,72 @@ def test_rows_after_one_sweep_are_those_of_the_transition_matrix(known, seed, st
 
 
 def test_the_default_number_of_sweeps_follows_the_start_and_what_the_pool_is_of(known, monkeypatch):
-    used = []
+    used, n_sweeps = [], known.diagnostics().n_sweeps
     monkeypatch.setattr(density, "sweep", lambda energy, codes, n_sweeps, *_, **__: used.append(n_sweeps))
     for asked in ({}, {"start": "baseline"}, {"temperature": 0.5}, {"n_trees": 1}, {"n_sweeps": 7}):
         known.sample(3, random_state=0, **asked)
-    assert used == [SWEEPS["pool"], *[SWEEPS["baseline"]] * 3, 7]
-    assert SWEEPS["pool"] < SWEEPS["baseline"] == 100
+    assert used == [n_sweeps, *[BASELINE_SWEEPS] * 3, 7]
+    # columns of this model hardly depend on each other: chains forget almost at once
+    assert LEAST_SWEEPS <= n_sweeps < 10 < BASELINE_SWEEPS == 100
+
+
+@pytest.fixture(scope="module")
+def bound():
+    """A model of two columns that determine each other, drawn one after the other and jointly."""
+    level = np.random.default_rng(0).integers(0, 6, 3000)
+    table = pd.DataFrame({"name": np.array(list("abcdef"))[level], "number": level * 10, "x": level[::-1] % 2})
+    parameters = {"n_trees": 80, "learning_rate": 0.5, "max_leaves": 16, "max_ratio": 8.0, "uniform_mix": 0.3}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # training may end early
+        return {pairs: NRGBoost(**parameters, pairs=pairs or [], random_state=0).fit(table) for pairs in ("auto", "")}
+
+
+def test_slow_chains_are_told_about_once(bound):
+    model = bound[""]
+    with pytest.warns(UserWarning, match=r"chains forget column '(name|number)' only after about [\d,]+ sweeps"):
+        model.sample(10, random_state=0)
+    model.sample(10, random_state=0)  # warnings are errors in tests
+    found = model.diagnostics()
+    assert found.n_sweeps == 100
+    assert "move" in found.verdict
+    assert "'name'" in found.verdict or "'number'" in found.verdict
+
+
+def test_pairs_make_chains_fast_where_columns_determine_each_other(bound):
+    model = bound["auto"]
+    assert {pair["columns"] for pair in model.pairs_} >= {("name", "number")}
+    assert model.pairs_[0]["dependence"] == pytest.approx(1, abs=1e-6)
+    found = model.diagnostics()
+    assert found.mixing.iat.max() < 5
+    assert bound[""].diagnostics().mixing.iat.max() > 50
+    rows = model.sample(3000, random_state=0)
+    assert (rows["name"].map(dict(zip("abcdef", range(0, 60, 10), strict=True))) == rows["number"]).mean() > 0.95
+
+
+def test_diagnostics_say_what_was_measured(bound):
+    model = bound["auto"]
+    found = model.diagnostics()
+    assert [record["column"] for record in found.records] == ["name", "number", "x"]
+    assert all(record["n_effective_per_second"] > 0 for record in found.records)
+    assert found.acceptance == tuple(record["acceptance"] for record in model.history_)
+    assert found.n_sweeps == max(LEAST_SWEEPS, found.mixing.sweeps_to_forget)
+    text = str(found)
+    for part in ("IAT", "R-hat", "name", "a round kept", "practically independent", "log Z is", found.verdict):
+        assert part in text
+
+
+def test_log_densities_use_the_better_estimate_of_log_z(known):
+    exactly = known.log_z()
+    assert (exactly.value, exactly.error) == (known.energy.log_z[-1], 1e-9)
+    known.energy.log_z_error[-1] = 0.5  # annealing is better
+    known._measured.clear()
+    annealed = known.log_z()
+    assert annealed.error < 0.05
+    assert abs(annealed.value - exactly.value) < 6 * annealed.error
+    known.energy.log_z[-1], known.energy.log_z_error[-1] = exactly.value + 1, 1e-9  # surer than it should be
+    assert known.log_z() == annealed
+    every = table_of(exact.cells(DOMAIN))
+    assert np.exp(known.score_samples(every)).sum() == pytest.approx(1, abs=6 * annealed.error)
 
 
 @pytest.mark.parametrize("n", [0, 1, 499, 500, 1234])

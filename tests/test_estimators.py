@@ -144,7 +144,7 @@ def test_a_low_temperature_draws_likelier_rows(model):
 
 def test_log_density_is_that_of_the_bins_spread_over_their_widths(model, table):
     energy, density = model.score_samples(table, normalize=False), model.score_samples(table)
-    log_z = model.density_.energy.log_z[-1]
+    log_z = model.density_.log_z().value
     height = model.schema_.index_of("height")
     widths = model.schema_.columns[height].codec.widths
     assert np.isfinite(density).all()
@@ -397,3 +397,36 @@ def test_every_way_to_train_learns(table, changed):
     model = NRGBoost(**{**SMALL, **changed}).fit(table)
     unseen = people(seed=97)
     assert model.score(unseen) > model.score_samples(unseen, n_trees=0).mean() + 0.02
+
+
+def test_pairs_may_be_chosen(table):
+    model = NRGBoost(**SMALL, pairs=[("sex", "height")]).fit(table)
+    assert [pair["columns"] for pair in model.pairs_] == [tuple(c for c in table.columns if c in ("sex", "height"))]
+    assert len(model.density_.moves.pairs) == 1
+    assert NRGBoost(**SMALL, pairs=[]).fit(table).pairs_ == []
+    other = NRGBoost(**SMALL, pairs=[]).fit(table)
+    assert not np.array_equal(other.density_.pool, model.density_.pool)  # they count in training, too
+
+
+@pytest.mark.parametrize(
+    ("pairs", "message"),
+    [
+        ("all", "pairs is \"auto\" or a list of pairs of column names; got 'all'"),
+        (3, 'pairs is "auto" or a list of pairs of column names; got 3'),
+        (["sex"], r"each of pairs is two column names, such as .*; got 'sex'"),
+        ([("sex",)], r"each of pairs is two column names, such as .*; got \('sex',\)"),
+        ([("sex", "sex")], r"each of pairs is two different columns; got \('sex', 'sex'\)"),
+        ([("sex", "hight")], "unknown column 'hight'"),
+    ],
+)
+def test_pairs_that_make_no_sense_are_refused(table, pairs, message):
+    with pytest.raises(ValueError, match=message):
+        NRGBoost(**SMALL, pairs=pairs).fit(table)
+
+
+def test_pairs_that_are_too_large_are_refused(table, monkeypatch):
+    from energyboost.estimators import nrgboost
+
+    monkeypatch.setattr(nrgboost, "MOST_CELLS", 10)
+    with pytest.raises(ValueError, match=r"the pair .* has [\d,]+ combinations of codes, more than the 10 that"):
+        NRGBoost(**SMALL, pairs=[("sex", "height")]).fit(table)

@@ -1,9 +1,11 @@
 """The density of a table: a schema and an energy, and the questions that can be asked of them."""
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import Any, Literal, get_args
+from time import perf_counter
+from typing import Any, Literal, cast, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +13,10 @@ import numpy.typing as npt
 from energyboost.checks import choice, integer, real
 from energyboost.errors import DataError, ParameterError
 from energyboost.model.energy import Codes, Energy, Floats
+from energyboost.sampling.annealing import LogZ, anneal, batch_size_for
+from energyboost.sampling.diagnostics import MOST_SWEEPS, Diagnostics, Mixing, watch
 from energyboost.sampling.gibbs import sweep
+from energyboost.sampling.moves import SINGLE, Moves
 from energyboost.tables import (
     Categories,
     OrderedLevels,
@@ -27,8 +32,10 @@ from energyboost.tables import (
 Start = Literal["pool", "baseline"]
 RandomState = int | np.random.Generator | np.random.RandomState | None
 
-SWEEPS = {"pool": 5, "baseline": 100}
-"""Sweeps by default, per start: pool rows are model rows already; the baseline is where the paper starts."""
+BASELINE_SWEEPS = 100
+"""From rows that are not of the model yet, as in the paper."""
+LEAST_SWEEPS = 3
+"""From pool rows, which are of the model already: they only have to part."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,18 +52,22 @@ class TableDensity:
         Model rows that training ended with; where sampling starts from.
     chains : array of shape (n_chains, n_columns)
         The last states of the chains that renewed the pool.
+    moves : Moves
+        The pairs of columns that chains draw jointly.
     """
 
     schema: Schema
     energy: Energy
     pool: Codes
     chains: Codes
+    moves: Moves = SINGLE
+    _measured: dict[str, Any] = field(default_factory=dict, init=False, repr=False)  # once, when first asked for
 
     def sample(
         self,
         n: int = 1,
         *,
-        n_sweeps: int | None = None,
+        n_sweeps: int | Literal["auto"] = "auto",
         start: Start = "pool",
         temperature: float = 1.0,
         n_trees: int | None = None,
@@ -69,9 +80,10 @@ class TableDensity:
         ----------
         n : int
             Number of rows.
-        n_sweeps : int, optional
-            Gibbs sweeps that each row goes through; 5 from the pool and 100 from the baseline unless told. At another
-            temperature, or with fewer trees, the pool is not yet of the right distribution: 100 then, too.
+        n_sweeps : int or "auto"
+            Gibbs sweeps that each row goes through. "auto" measures, once per model, after how many sweeps chains from
+            the pool have forgotten where they started, and takes as many, 3 to 100; it warns if more were needed. From
+            the baseline, at another temperature or with fewer trees, it is 100.
         start : {"pool", "baseline"}
             Where each row's chain starts: at a row of the pool that training ended with, or at a row of the
             baseline f0, as in the paper.
@@ -93,17 +105,27 @@ class TableDensity:
         n_trees = self._check_trees(n_trees)
         choice("start", start, get_args(Start))
         temperature = real("temperature", temperature, 0, open_low=True)
-        if n_sweeps is None:  # pool rows are of the whole model at temperature 1, and of no other
-            like_pool = temperature == 1 and n_trees == self.energy.n_trees
-            n_sweeps = SWEEPS[start if like_pool else "baseline"]
-        n_sweeps = integer("n_sweeps", n_sweeps, 1)
+        if isinstance(n_sweeps, str) and n_sweeps == "auto":
+            # pool rows are of the whole model at temperature 1, and of no other
+            from_pool = start == "pool" and temperature == 1 and n_trees == self.energy.n_trees and len(self.pool) > 0
+            n_sweeps = self._sweeps_from_pool(n_jobs) if from_pool else BASELINE_SWEEPS
+        n_sweeps = integer("n_sweeps", n_sweeps, 1, also=' or "auto"')
         for_starts, for_sweeps, for_cells = seed_sequence(random_state).spawn(3)
         rng = np.random.default_rng(for_starts)
         if start == "baseline" or not len(self.pool):
             codes = self.energy.baseline.sample(n, rng, self.schema.domain.code_dtype)
         else:
             codes = self.pool[_spread(n, len(self.pool), rng)]
-        sweep(self.energy, codes, n_sweeps, for_sweeps, n_trees=n_trees, temperature=temperature, n_jobs=n_jobs)
+        sweep(
+            self.energy,
+            codes,
+            n_sweeps,
+            for_sweeps,
+            moves=self.moves,
+            n_trees=n_trees,
+            temperature=temperature,
+            n_jobs=n_jobs,
+        )
         return decode(self.schema, codes, np.random.default_rng(for_cells))
 
     def predict(self, X: Any, target: Any, *, n_trees: int | None = None, n_jobs: int | None = 1) -> npt.NDArray[Any]:
@@ -176,7 +198,64 @@ class TableDensity:
         if not normalize:
             return energy
         widths = sum(np.log(c.codec.widths)[codes[:, j]] for j, c in enumerate(self.schema.columns))
-        return energy - self.energy.log_z[n_trees] - widths
+        return energy - self.log_z(n_trees, n_jobs=n_jobs).value - widths
+
+    def log_z(self, n_trees: int | None = None, *, n_jobs: int | None = 1) -> LogZ:
+        """The log Z that log-densities use, with its standard error.
+
+        The better of two estimates: the one carried along in training, and one by annealing along the trees, which is
+        computed when first asked for. Where the two differ by more than chance explains, annealing is believed: it
+        starts from an exact distribution.
+        """
+        t = self._check_trees(n_trees)
+        if "log Z" not in self._measured:
+            size = batch_size_for(self.energy)
+            found = anneal(self.energy, np.random.SeedSequence(0), moves=self.moves, batch_size=size, n_jobs=n_jobs)
+            self._measured["log Z"] = found[0]
+        annealed, carried = cast(list[LogZ], self._measured["log Z"])[t], self._carried(t)
+        agree = abs(carried.value - annealed.value) <= 4 * np.hypot(carried.error, annealed.error)
+        return carried if agree and carried.error < annealed.error else annealed
+
+    def _carried(self, n_trees: int) -> LogZ:
+        return LogZ(self.energy.log_z[n_trees], self.energy.log_z_error[n_trees], len(self.chains))
+
+    def diagnostics(self, *, n_jobs: int | None = 1) -> Diagnostics:
+        """How well chains mix along every column, and how well log Z is known, with a verdict in words; print it.
+
+        Chains of the model start in the pool and are watched for 256 sweeps. Takes seconds, the first time.
+        """
+        if not len(self.pool):
+            raise DataError("a model without trees has no chains to look at: its rows are drawn independently")
+        chains = self.pool[:128].copy()
+        began = perf_counter()
+        sweep(self.energy, chains, 4, np.random.SeedSequence(0), moves=self.moves)
+        return Diagnostics(
+            columns=tuple(map(str, self.schema.names)),
+            mixing=self._mixing(n_jobs),
+            n_sweeps=self._sweeps_from_pool(n_jobs, warn=False),
+            seconds_per_draw=(perf_counter() - began) / (4 * len(chains)),
+            log_z=self.log_z(n_jobs=n_jobs),
+            carried=self._carried(self.energy.n_trees),
+        )
+
+    def _mixing(self, n_jobs: int | None) -> Mixing:
+        if "mixing" not in self._measured:
+            self._measured["mixing"] = watch(self.energy, self.pool, self.moves, n_jobs)
+        return cast(Mixing, self._measured["mixing"])
+
+    def _sweeps_from_pool(self, n_jobs: int | None, warn: bool = True) -> int:
+        """As many as make chains forget where they started; says once if that is more than are taken."""
+        mixing = self._mixing(n_jobs)
+        needed = mixing.sweeps_to_forget
+        if warn and needed > MOST_SWEEPS and "warned" not in self._measured:
+            self._measured["warned"] = True
+            warnings.warn(
+                f"chains forget column {self.schema.names[mixing.slowest]!r} only after about {needed:,} sweeps, and "
+                f"{MOST_SWEEPS} are taken: rows that start from the same row of the pool stay alike; diagnostics() "
+                "says more, n_sweeps=... sets their number",
+                stacklevel=4,
+            )
+        return min(max(needed, LEAST_SWEEPS), MOST_SWEEPS)
 
     def _staged(
         self,

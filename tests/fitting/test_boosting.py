@@ -68,8 +68,10 @@ def test_what_a_round_reports_is_what_it_did(rng):
             assert info.acceptance == pytest.approx(1 - len(new) / 2000, abs=1e-15)
         assert info.gain == pytest.approx(p @ tree.leaf_value - (info.log_z - log_z), abs=1e-13)
         assert info.log_z == state.energy.log_z[-1]
+        assert info.log_z_error == state.energy.log_z_error[-1]
+        assert (info.log_z_error > 0) == (info.round > 1)
         pool, log_z = state.pool.codes, info.log_z
-    assert len(state.energy.log_z) == 6
+    assert len(state.energy.log_z) == len(state.energy.log_z_error) == 6
 
 
 @pytest.mark.parametrize("refill", ["persistent", "restart"])
@@ -156,5 +158,5 @@ def test_every_size_of_tree_can_be_trained(rng, max_leaves):
     state, _ = train(dependent_rows(rng, domain, 4000), domain, max_leaves=max_leaves, pool_size=4000)
     most = max(tree.n_leaves for tree in state.energy.trees)
     assert most == 2 if max_leaves == 2 else 64 < most <= 2500
-    assert state.energy.index.n_levels == (max_leaves == 2500)
+    assert state.energy.index.max_leaves == max(64, 1 << (most - 1).bit_length())  # as the trees are, not as allowed
     assert state.energy.n_trees == 5

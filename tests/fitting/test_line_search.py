@@ -8,7 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import minimize_scalar
 
-from energyboost.fitting.line_search import STEPS, line_search, log_z_rise, log_z_rise_after
+from energyboost.fitting.line_search import (
+    STEPS,
+    line_search,
+    log_z_rise,
+    log_z_rise_after,
+    rise_by_chain,
+    standard_error,
+)
 from tests import naive
 
 
@@ -78,3 +85,32 @@ def test_leaves_without_data_are_allowed():
     # half of the model is where no data is: the further the better
     assert line_search(value, p, q) == pytest.approx(10)
     assert naive.likelihood_gain(10, value, p, q) == pytest.approx(math.log(2), abs=1e-8)
+
+
+def test_the_error_of_a_mean_over_chains_is_that_of_their_spread(seed):
+    """Chains whose states agree with each other and not with other chains: as many values as there are chains."""
+    rng = np.random.default_rng(seed)
+    n_chains, n_each, n_rounds = 16, 200, 30
+    ends, errors = [], []
+    for _ in range(200):
+        stuck = rng.normal(0, 0.2, n_chains)  # where each chain stays, round after round
+        drift, total = np.zeros(n_chains), 0.0
+        for _ in range(n_rounds):
+            value = np.repeat(stuck[None], n_each, axis=0).ravel()[: n_chains * n_each - 5]
+            rise = log_z_rise_after(value)
+            drift = drift + rise_by_chain(value, n_chains) - rise
+            total += rise
+        ends.append(total)
+        errors.append(standard_error(drift))
+    # standard errors of 16 values, averaged over 200 repeats, against the true spread: within 25 %
+    assert np.mean(errors) == pytest.approx(np.std(ends), rel=0.25)
+    # the control: as if all states were independent of each other
+    assert np.std(ends) > 5 * 0.2 * np.sqrt(n_rounds) / np.sqrt(n_chains * n_each)
+
+
+def test_chains_without_a_state_stand_where_all_do():
+    value = np.array([0.3, -0.1])
+    by_chain = rise_by_chain(value, 5)
+    assert by_chain[2:].tolist() == [log_z_rise_after(value)] * 3
+    assert by_chain[0] > log_z_rise_after(value) > by_chain[1]
+    assert np.isnan(standard_error(np.zeros(1)))

@@ -70,7 +70,9 @@ def test_in_large_trees_a_code_admits_the_treelets_with_a_leaf_that_it_admits(rn
     slots = bits_of(index.arrays.words[index.arrays.tree_row[0]])  # row 0 admits every slot
     leaves = {
         slot: [
-            treelets.first[first + slot] + child for child in range(FAN) if treelets.there[first + slot] >> child & 1
+            treelets.first[first + slot] + child
+            for child in range(FAN)
+            if treelets.path[first + slot, child] < 1 << (FAN - 1)
         ]
         for slot in slots
     }
@@ -107,14 +109,15 @@ def admitted_by(row, column, box):
 
 def children(treelets, treelet, row, column):
     """The children that a row reaches in a treelet along a column: those that all nodes keep."""
-    kept = int(treelets.there[treelet])
-    for lane in range(FAN - 1):
-        j = int(treelets.column[treelet, lane])
-        if j != column:
-            goes_right = int(row[j]) >= int(treelets.threshold[treelet, lane])
-            begin, end = int(treelets.side[treelet, lane]) % FAN, int(treelets.side[treelet, lane]) // FAN + 1
-            for child in range(begin, lane + 1) if goes_right else range(lane + 1, end):
-                kept &= ~(1 << child)
+    kept = 0
+    for child in range(FAN):
+        path = [lane for lane in range(FAN) if int(treelets.path[treelet, child]) >> lane & 1]
+        there = FAN - 1 not in path
+        goes_right = {
+            lane: int(row[treelets.column[treelet, lane]]) >= treelets.threshold[treelet, lane] for lane in path
+        }
+        along = {lane for lane in path if treelets.column[treelet, lane] == column}
+        kept |= (there and all(goes_right[lane] == (lane < child) for lane in path if lane not in along)) << child
     for node in range(treelets.set_start[treelet], treelets.set_start[treelet] + treelets.n_sets[treelet]):
         j = int(treelets.set_column[node])
         if j != column:

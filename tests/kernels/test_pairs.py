@@ -12,7 +12,7 @@ NEAR = 2e-5  # rounding in single precision may decide a draw so close to a boun
 MANY = Domain((2, 17, 9, 5) + (2, 3) * 9, (True, False, True, False) + (True, False) * 9)
 
 
-def run(energy, rows, pairs, uniforms, *, free=(), temperature=1.0, n_trees=None):
+def run(energy, rows, pairs, uniforms, *, free=(), due=None, temperature=1.0, n_trees=None):
     """The rows after each sweep over the free columns and each drawing of the pairs."""
     codes = rows.copy()
     out = np.empty((len(rows), uniforms.shape[1], rows.shape[1]), rows.dtype)
@@ -24,7 +24,8 @@ def run(energy, rows, pairs, uniforms, *, free=(), temperature=1.0, n_trees=None
         energy.base,
         np.float32(1 / temperature),
         np.array(free, np.int64),
-        np.broadcast_to(np.array(pairs, np.int64).reshape(1, -1, 2), (uniforms.shape[1], len(pairs), 2)).copy(),
+        np.array(pairs, np.int64).reshape(-1, 2),
+        np.ones((uniforms.shape[1], len(pairs)), bool) if due is None else due,
         codes,
         uniforms,
         out,
@@ -110,7 +111,8 @@ def test_pairs_come_after_the_sweep_and_some_may_be_left_out(rng):
     energy = random_energy(rng, ORDERED, 4, 40, max_leaves=64)
     rows = random_rows(rng, ORDERED, 5)
     uniforms = rng.random((5, 1, 7), dtype=np.float32)
-    both = run(energy, rows, [(0, 1), (-1, -1)], uniforms, free=[0, 1, 2])
+    due = np.array([[True, False]])
+    both = run(energy, rows, [(0, 1), (1, 2)], uniforms, free=[0, 1, 2], due=due)
     swept = run(energy, rows, [], np.ascontiguousarray(uniforms[:, :, :3]), free=[0, 1, 2])[:, 0]
     then = run(energy, swept, [(0, 1)], np.ascontiguousarray(uniforms[:, :, 3:5]))
     assert np.array_equal(both, then)

@@ -30,9 +30,14 @@ def run(energy, rows, uniforms, *, free=None, temperature=1.0, n_trees=None, n_k
     out = np.empty((n_chains, n_sweeps if n_kept is None else n_kept, codes.shape[1]), codes.dtype)
     free = np.arange(codes.shape[1]) if free is None else np.array(free, np.int64)
     n_trees = energy.n_trees if n_trees is None else n_trees
-    cold, no_pairs = np.float32(1 / temperature), np.empty((n_sweeps, 0, 2), np.int64)
+    cold, no_pairs, none_due = (
+        np.float32(1 / temperature),
+        np.empty((0, 2), np.int64),
+        np.empty((n_sweeps, 0), bool),
+    )
+    sets = energy.index.arrays
     kernel = sweeps(energy.index.width)
-    kernel(energy.columns, energy.index.arrays, n_trees, energy.base, cold, free, no_pairs, codes, uniforms, out)
+    kernel(energy.columns, sets, n_trees, energy.base, cold, free, no_pairs, none_due, codes, uniforms, out)
     return out, codes
 
 
@@ -187,3 +192,14 @@ def test_the_exponential_function_is_good_to_single_precision():
         uniforms = (share + np.linspace(-1e-5, 1e-5, 201)).astype(np.float32)
         kept, _ = run(energy, np.zeros((201, 1), np.uint8), uniforms[:, None, None])
         assert np.abs(uniforms[kept[:, 0, 0].argmax()] - share) < 1e-6
+
+
+@pytest.mark.parametrize("case", ["mixed", "4 words"])
+def test_a_chain_does_what_it_does_alone(rng, case):
+    domain, n_leaves, max_leaves, _ = CASES[case]
+    energy = random_energy(rng, domain, 5, n_leaves, max_leaves=max_leaves)
+    rows = random_rows(rng, domain, 7)
+    uniforms = rng.random((7, 4, domain.n_columns), dtype=np.float32)
+    together, _ = run(energy, rows, uniforms)
+    for c in range(7):
+        assert np.array_equal(run(energy, rows[c : c + 1], uniforms[c : c + 1])[0], together[c : c + 1])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from energyboost.sampling import moves
-from energyboost.sampling.moves import SINGLE, Moves, choose_pairs, dependences
+from energyboost.sampling.moves import SINGLE, Moves, Pair, choose_pairs, dependences
 from tests.ensembles import Domain
 
 DOMAIN = Domain((255, 40, 3, 200, 7), (True, False, True, True, False))
@@ -96,7 +96,7 @@ def test_columns_of_one_code_are_in_no_pair(rng):
 
 def test_an_unordered_column_is_the_inner_one_and_else_the_plane_is_small():
     domain = Domain((300, 20, 17, 255), (True, False, True, True))
-    found = Moves.of(domain, [(1, 0), (0, 1), (0, 2), (2, 3)])
+    found = Moves.of(domain, [Pair(pair, 0.9) for pair in [(1, 0), (0, 1), (0, 2), (2, 3)]])
     assert found.pairs == ((0, 1), (0, 1), (2, 0), (2, 3))
     assert found.cells == (300 * 32, 300 * 32, 17 * 304, 17 * 256)
 
@@ -104,32 +104,30 @@ def test_an_unordered_column_is_the_inner_one_and_else_the_plane_is_small():
 @pytest.mark.parametrize("n_trees", [0, 10, 200])
 def test_pairs_take_about_as_long_as_the_sweep(rng, n_trees):
     domain = Domain((255, 255, 5, 16), (True,) * 4)
-    found = Moves.of(domain, [(0, 1), (2, 3)])
+    found = Moves.of(domain, [Pair((0, 1), 0.9), Pair((2, 3), 0.5)])
     plan = found.schedule(4000, 4, n_trees, rng)
-    assert plan.shape == (4000, 2, 2)
-    drawn = (plan >= 0).all(axis=2)
-    assert ((plan < 0).all(axis=2) == ~drawn).all()
-    assert (plan[drawn[:, 0], 0] == [0, 1]).all()
+    assert plan.shape == (4000, 2)
     rate = found.rates(4, n_trees)
-    np.testing.assert_allclose(drawn.sum(axis=0), 4000 * rate, atol=1)
-    assert drawn[:, 1].all()  # a small plane, after every sweep
+    np.testing.assert_allclose(plan.sum(axis=0), 4000 * rate, atol=1)
     budget = 4 * (moves.CELLS_PER_DRAW + moves.CELLS_PER_TREE * n_trees)
-    assert (rate * found.cells).sum() <= budget
+    cost = np.array(found.cells) + moves.CELLS_PER_PAIR * n_trees
+    assert (rate * cost).sum() <= budget * (1 + 1e-9)
     # evenly: never two and then none
-    gaps = np.diff(np.flatnonzero(drawn[:, 0]))
+    gaps = np.diff(np.flatnonzero(plan[:, 0]))
     assert np.ptp(gaps) <= 1
 
 
 def test_a_plan_begins_at_random_so_that_few_sweeps_meet_every_pair_in_some_chains():
     domain = Domain((255, 255), (True, True))
-    rate = Moves.of(domain, [(0, 1)]).rates(2, 100)[0]
+    rate = Moves.of(domain, [Pair((0, 1), 0.9)]).rates(2, 100)[0]
     drawn = [
-        (Moves.of(domain, [(0, 1)]).schedule(1, 2, 100, np.random.default_rng(seed)) >= 0).any() for seed in range(4000)
+        Moves.of(domain, [Pair((0, 1), 0.9)]).schedule(1, 2, 100, np.random.default_rng(seed)).any()
+        for seed in range(4000)
     ]
     assert abs(np.mean(drawn) - rate) < 5 * np.sqrt(rate / 4000)
 
 
 def test_without_pairs_there_is_no_plan_and_no_number_drawn(rng):
     state = rng.bit_generator.state
-    assert SINGLE.schedule(5, 3, 10, rng).shape == (5, 0, 2)
+    assert SINGLE.schedule(5, 3, 10, rng).shape == (5, 0)
     assert rng.bit_generator.state == state

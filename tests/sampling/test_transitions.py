@@ -14,7 +14,7 @@ from energyboost.kernels.sweeps import sweeps
 from energyboost.model.energy import Energy
 from energyboost.sampling import gibbs
 from energyboost.sampling.gibbs import sweep
-from energyboost.sampling.moves import Moves
+from energyboost.sampling.moves import Moves, Pair
 from tests import exact
 from tests.chance import contradicted, rows_contradicted
 from tests.ensembles import Domain, random_baseline, random_energy
@@ -84,8 +84,9 @@ def test_held_columns_condition_the_others(energy, rng):
     uniforms = rng.random((len(codes), 1, 2), dtype=np.float32)
     kept = np.empty((len(codes), 0, 4), codes.dtype)
     kernel = sweeps(energy.index.width)
-    pairs = np.empty((1, 0, 2), np.int64)
-    kernel(energy.columns, energy.index.arrays, 4, energy.base, np.float32(1), free, pairs, codes, uniforms, kept)
+    pairs, due = np.empty((0, 2), np.int64), np.empty((1, 0), bool)
+    sets, cold = energy.index.arrays, np.float32(1)
+    kernel(energy.columns, sets, 4, energy.base, cold, free, pairs, due, codes, uniforms, kept)
     counts = [counts_of(part) for part in np.split(codes, N_CELLS)]
     probability = exact.probabilities(energy)
     assert not rows_contradicted(counts, exact.sweep_matrix(DOMAIN, probability, free))
@@ -94,7 +95,7 @@ def test_held_columns_condition_the_others(energy, rng):
 
 @pytest.mark.parametrize("pairs", [[(0, 1)], [(1, 3)], [(0, 3)], [(0, 1), (3, 1)]], ids=str)
 def test_pairs_after_a_sweep_are_drawn_from_their_joint_conditional(energy, seed, pairs):
-    moves = Moves.of(DOMAIN, pairs)
+    moves = Moves.of(DOMAIN, [Pair(pair, 0.9) for pair in pairs])
     assert (moves.rates(4, 4) == 1).all()
     counts = transitions(energy, seed, moves=moves)
     probability = exact.probabilities(energy)
@@ -122,7 +123,7 @@ def test_pairs_cross_where_single_moves_cannot(seed):
     rows = np.repeat(exact.cells(domain)[:1], 30_000, axis=0)
     sweep(energy, rows, 20, np.random.SeedSequence(seed))
     assert (rows == 0).all()
-    sweep(energy, rows, 1, np.random.SeedSequence(seed), moves=Moves.of(domain, [(0, 1)]))
+    sweep(energy, rows, 1, np.random.SeedSequence(seed), moves=Moves.of(domain, [Pair((0, 1), 0.9)]))
     counts = np.bincount(exact.cell_numbers(domain, rows), minlength=9)
     assert not contradicted(counts, exact.probabilities(energy))
     assert contradicted(counts, np.full(9, 1 / 9))

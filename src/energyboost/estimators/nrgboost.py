@@ -1,8 +1,8 @@
 """NRGBoost: boosted trees on the joint density of a table."""
 
 import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -13,13 +13,19 @@ from tqdm import tqdm
 
 from energyboost.checks import boolean
 from energyboost.density import RandomState, Start, TableDensity, seed_sequence
-from energyboost.errors import DataError
+from energyboost.errors import DataError, ParameterError
 from energyboost.fitting.boosting import boost, start
 from energyboost.fitting.config import PARAMETERS, BoostingConfig, Growth, Refill
+from energyboost.model.energy import Codes
 from energyboost.parallel import resolve_n_jobs
+from energyboost.sampling.diagnostics import Diagnostics
+from energyboost.sampling.moves import MOST_CELLS, Moves, Pair, cells_of, choose_pairs, given_pairs
 from energyboost.tables import Schema, encode
 
 Floats = npt.NDArray[np.float64]
+
+EFFORT_IN_TRAINING = 0.1
+"""On pairs, in sweeps: more makes training slower and predictions no better (docs/decisions.md)."""
 
 
 class NRGBoost(DensityMixin, BaseEstimator):
@@ -59,6 +65,9 @@ class NRGBoost(DensityMixin, BaseEstimator):
         round, after ``burn_in`` sweeps.
     burn_in : int, default=100
         Sweeps discarded at the start of a restarted chain.
+    pairs : "auto" or list of pairs of column names, default="auto"
+        Columns to draw jointly, besides drawing every column in turn: those that depend on each other so much that
+        chains would move slowly. "auto" finds them in the table; ``pairs_`` says which.
     max_bins : int, default=255
         Most codes for a column of numbers; a number with fewer distinct values keeps each of them.
     max_levels : int, default=1000
@@ -78,6 +87,9 @@ class NRGBoost(DensityMixin, BaseEstimator):
         What became of each column, and why; print it.
     history_ : list of dict
         One record per round: leaves, step, gain in log-likelihood, log Z, acceptance.
+    pairs_ : list of dict
+        The columns drawn jointly, and how strongly they depend on each other in the table: 0 as by chance, 1 if one
+        determines the other.
     n_trees_ : int
         Trees grown; fewer than ``n_trees`` if no leaf could be split any more.
 
@@ -97,6 +109,7 @@ class NRGBoost(DensityMixin, BaseEstimator):
     density_: TableDensity
     schema_: Schema
     history_: list[dict[str, Any]]
+    pairs_: list[dict[str, Any]]
     n_trees_: int
 
     def __init__(
@@ -116,6 +129,7 @@ class NRGBoost(DensityMixin, BaseEstimator):
         n_chains: int = 16,
         refill: Refill = "persistent",
         burn_in: int = 100,
+        pairs: Literal["auto"] | Sequence[tuple[Any, Any]] = "auto",
         max_bins: int = 255,
         max_levels: int = 1000,
         verbose: bool = False,
@@ -136,6 +150,7 @@ class NRGBoost(DensityMixin, BaseEstimator):
         self.n_chains = n_chains
         self.refill = refill
         self.burn_in = burn_in
+        self.pairs = pairs
         self.max_bins = max_bins
         self.max_levels = max_levels
         self.verbose = verbose
@@ -154,8 +169,10 @@ class NRGBoost(DensityMixin, BaseEstimator):
                 "distinct rows"
             )
         seed = int(seed_sequence(self.random_state).generate_state(1, np.uint64)[0])
+        pairs = self._choose_pairs(schema, codes, n_jobs)
+        moves = Moves.of(schema.domain, pairs)
         state, history = start(codes, schema.domain, config), []
-        rounds = boost(state, codes, config, seed, n_jobs)
+        rounds = boost(state, codes, config, seed, n_jobs, replace(moves, effort=EFFORT_IN_TRAINING))
         for latest, info in tqdm(rounds, total=config.n_trees, unit="tree", disable=not verbose):
             state = latest
             history.append(asdict(info))
@@ -172,7 +189,11 @@ class NRGBoost(DensityMixin, BaseEstimator):
                 stacklevel=2,
             )
         self.schema_, self.history_ = schema, history
-        self.density_ = TableDensity(schema, state.energy, state.pool.codes, state.pool.chains)
+        self.density_ = TableDensity(schema, state.energy, state.pool.codes, state.pool.chains, moves)
+        names = schema.names
+        self.pairs_ = [
+            {"columns": tuple(names[j] for j in pair.columns), "dependence": pair.dependence} for pair in pairs
+        ]
         self.n_trees_ = state.energy.n_trees
         self.n_features_in_ = len(schema.columns)
         if schema.kind != "numpy" and all(isinstance(name, str) for name in schema.names):
@@ -185,7 +206,7 @@ class NRGBoost(DensityMixin, BaseEstimator):
         self,
         n: int = 1,
         *,
-        n_sweeps: int | None = None,
+        n_sweeps: int | Literal["auto"] = "auto",
         start: Start = "pool",
         temperature: float = 1.0,
         n_trees: int | None = None,
@@ -226,12 +247,38 @@ class NRGBoost(DensityMixin, BaseEstimator):
         """Log-density of each row, per unit of binned columns and per level of others; or, unnormalised, its energy."""
         return self._density().score_samples(X, normalize=normalize, n_trees=n_trees, n_jobs=self.n_jobs)
 
+    def diagnostics(self) -> Diagnostics:
+        """How well chains mix and log Z is known, and what to do about it. See :meth:`TableDensity.diagnostics`."""
+        found = self._density().diagnostics(n_jobs=self.n_jobs)
+        return replace(found, acceptance=tuple(record["acceptance"] for record in self.history_))
+
     def score(self, X: Any, y: None = None) -> float:
         """Mean log-density of the rows of ``X``."""
         scores = self.score_samples(X)
         if not len(scores):
             raise DataError("the table has no rows: there is no mean log-density of none")
         return float(scores.mean())
+
+    def _choose_pairs(self, schema: Schema, codes: Codes, n_jobs: int) -> tuple[Pair, ...]:
+        if isinstance(self.pairs, str) and self.pairs == "auto":
+            return choose_pairs(codes, schema.domain, n_jobs)
+        if isinstance(self.pairs, str) or not isinstance(self.pairs, Iterable):
+            raise ParameterError(f'pairs is "auto" or a list of pairs of column names; got {self.pairs!r}')
+        wanted = []
+        for pair in self.pairs:
+            if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
+                raise ParameterError(f"each of pairs is two column names, such as ('city', 'country'); got {pair!r}")
+            a, b = sorted(schema.index_of(name) for name in pair)
+            if a == b:
+                raise ParameterError(f"each of pairs is two different columns; got {pair!r}")
+            cells = cells_of(schema.domain, a, b)
+            if cells > MOST_CELLS:
+                raise ParameterError(
+                    f"the pair {pair!r} has {cells:,} combinations of codes, more than the {MOST_CELLS:,} that can be "
+                    "drawn jointly: lower max_bins, or leave the pair out"
+                )
+            wanted.append((a, b))
+        return given_pairs(codes, schema.domain, wanted, n_jobs)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

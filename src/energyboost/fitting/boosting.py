@@ -4,23 +4,29 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from energyboost.fitting.config import BoostingConfig
 from energyboost.fitting.grow import grow_tree
-from energyboost.fitting.line_search import line_search, log_z_rise, log_z_rise_after
+from energyboost.fitting.line_search import line_search, log_z_rise, log_z_rise_after, rise_by_chain, standard_error
 from energyboost.kernels.grow import Reference
 from energyboost.model.baseline import Baseline
 from energyboost.model.domain import Domain
 from energyboost.model.energy import Codes, Energy, columns_of
+from energyboost.sampling.moves import SINGLE, Moves
 from energyboost.sampling.pool import Pool
 
 
 @dataclass(frozen=True, slots=True)
 class BoostingState:
-    """A model in training: the energy so far and the pool that the next round fits against."""
+    """A model in training: the energy so far and the pool that the next round fits against.
+
+    ``drift`` is, for each chain, how far log Z by its states alone would stand from the one carried along.
+    """
 
     energy: Energy
     pool: Pool
+    drift: npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +34,8 @@ class RoundInfo:
     """What one round did.
 
     ``round`` counts from 1. ``gain`` is the rise of the training log-likelihood per row, with log Z as estimated from
-    rows that the tree was not fitted on; ``acceptance`` is the share of pool rows that survived rejection and refresh,
-    0 in round 1, which draws the whole pool.
+    rows that the tree was not fitted on; ``log_z_error`` is its standard error over chains; ``acceptance`` is the share
+    of pool rows that survived rejection and refresh, 0 in round 1, which draws the whole pool.
     """
 
     round: int
@@ -37,6 +43,7 @@ class RoundInfo:
     step: float
     gain: float
     log_z: float
+    log_z_error: float
     acceptance: float
 
 
@@ -44,18 +51,26 @@ def start(codes: Codes, domain: Domain, config: BoostingConfig) -> BoostingState
     """A model without trees: the baseline of the training rows, and a pool still empty."""
     baseline = Baseline.fit(columns_of(domain), codes, config.uniform_mix)
     # The index of leaves is rebuilt when trees outgrow it, which is rare: leaves by doubling, trees from 256 on.
-    return BoostingState(Energy(domain, baseline, min(config.n_trees, 256)), Pool.empty(codes))
+    return BoostingState(
+        Energy(domain, baseline, min(config.n_trees, 256)), Pool.empty(codes), np.zeros(config.n_chains)
+    )
 
 
 def boost(
-    state: BoostingState, codes: Codes, config: BoostingConfig, seed: int, n_jobs: int | None = 1
+    state: BoostingState,
+    codes: Codes,
+    config: BoostingConfig,
+    seed: int,
+    n_jobs: int | None = 1,
+    moves: Moves = SINGLE,
 ) -> Iterator[tuple[BoostingState, RoundInfo]]:
     """Train on rows of codes up to ``config.n_trees`` trees, yielding the state after every round.
 
     The energy of ``state`` grows in place. Randomness of round t comes from ``(seed, t)`` alone, so a run depends
-    neither on ``n_jobs`` nor on where it was started from. The iteration ends early when no leaf may be split.
+    neither on ``n_jobs`` nor on where it was started from. The chains of the pool draw the pairs of ``moves`` jointly.
+    The iteration ends early when no leaf may be split.
     """
-    energy, pool = state.energy, state.pool
+    energy, pool, drift = state.energy, state.pool, state.drift
     size = config.resolve_pool_size(len(codes))
     for t in range(energy.n_trees, config.n_trees):
         for_tree, for_pool, for_start = np.random.SeedSequence([seed, t]).spawn(3)
@@ -77,6 +92,7 @@ def boost(
                 grown.pool_leaf,
                 for_pool,
                 refresh=config.refresh,
+                moves=moves,
                 restart_from=codes if config.refill == "restart" else None,
                 burn_in=config.burn_in,
                 n_jobs=n_jobs,
@@ -84,18 +100,21 @@ def boost(
             # where no row is new, those that the tree was fitted on must do
             after = tree.leaf_value[tree.leaves(pool.new)]
             rise = log_z_rise_after(after) if len(after) else log_z_rise(tree.leaf_value, grown.q)
+            drift = drift + (rise_by_chain(after, config.n_chains) - rise if len(after) else 0.0)
         else:
             pool = Pool.first(energy, size, config.n_chains, for_pool)
             rise = log_z_rise(tree.leaf_value, grown.q)
         energy.log_z.append(energy.log_z[-1] + rise)
+        energy.log_z_error.append(standard_error(drift))
         yield (
-            BoostingState(energy, pool),
+            BoostingState(energy, pool, drift),
             RoundInfo(
                 round=t + 1,
                 n_leaves=tree.n_leaves,
                 step=step,
                 gain=float(tree.leaf_value @ grown.p) - rise,
                 log_z=energy.log_z[-1],
+                log_z_error=energy.log_z_error[-1],
                 acceptance=pool.acceptance,
             ),
         )

@@ -22,6 +22,23 @@ def log_z_rise_after(value: Floats) -> float:
     return float(np.log(len(value)) - logsumexp(-value))
 
 
+def rise_by_chain(value: Floats, n_chains: int) -> Floats:
+    """The same by the states of each chain alone, to first order; value r belongs to chain r % n_chains.
+
+    Chains that have no state stand where all together do.
+    """
+    rise = log_z_rise_after(value)
+    weight, chain = np.exp(-value + rise), np.arange(len(value)) % n_chains  # of mean 1
+    count = np.bincount(chain, minlength=n_chains)
+    mean = np.bincount(chain, weight, minlength=n_chains) / np.maximum(count, 1)
+    return rise - np.where(count > 0, mean - 1, 0.0)
+
+
+def standard_error(drift: Floats) -> float:
+    """The standard error of a mean over chains, given how far each of them stands from it."""
+    return float(drift.std(ddof=1) / np.sqrt(len(drift))) if len(drift) > 1 else float("nan")
+
+
 def line_search(value: Floats, p: Floats, q: Floats) -> float:
     """The best of 101 steps, spread evenly in logarithm over [0.001, 10] [app:implementation-details]."""
     gains = STEPS * (p @ value) - logsumexp(STEPS[:, None] * value, axis=1, b=q)  # [eq:app-line-search]

@@ -46,18 +46,17 @@ class Trees(NamedTuple):
 class Treelets(NamedTuple):
     """Small subtrees, each with up to ``FAN`` children: leaves, or treelets further down.
 
-    The first seven are fields of one array of records, so that what is read together stands together.
+    The first three are fields of one array of records, so that what is read together stands together.
 
-    A node shuts out the children below the side that a code does not go to; a row reaches the children that no node
-    shuts out. A node between children i and i + 1 has lane i, if it splits an ordered column: going left, a code shuts
-    out the children ``i + 1 .. end - 1``, going right ``begin .. i``. Nodes of unordered columns stand in a list, from
-    ``set_start`` on.
+    A node between children i and i + 1 has lane i, if it splits an ordered column. So children up to i want it to go
+    left and those behind it to go right, and a row reaches a child if all nodes on its path go its way. The last lane
+    is of no node and always goes right: it is on the path of children that are not there. Nodes of unordered columns
+    stand in a list, from ``set_start`` on.
     """
 
     column: np.ndarray  # uint8 or uint16 (n_treelets, FAN)
     threshold: np.ndarray  # code dtype (n_treelets, FAN)
-    side: np.ndarray  # uint8 (n_treelets, FAN): begin + 16 * (end - 1)
-    there: np.ndarray  # uint16 (n_treelets,): a bit for each child
+    path: np.ndarray  # uint16 (n_treelets, FAN): of each child, a bit for each lane on its path
     first: np.ndarray  # uint32 (n_treelets,): the first child; the others follow from left to right
     set_start: np.ndarray  # uint32 (n_treelets,)
     n_sets: np.ndarray  # uint16 (n_treelets,)
@@ -84,7 +83,9 @@ class LeafSets(NamedTuple):
     lower: np.ndarray  # code dtype (n_leaf_slots, n_columns): first code of an ordered column
     levels: np.ndarray  # uint16 (n_leaf_slots, groups of LANES levels): bits of the levels in an unordered column's set
     levels_start: np.ndarray  # int64 (n_columns,): first group of a column
-    upper: np.ndarray  # code dtype (n_leaf_slots, n_columns): last code of an ordered column; only pairs ask for it
+    box_value: np.ndarray  # float32 (n_leaf_slots,): of a leaf once more, for pairs; with the next two in one record
+    box_lower: np.ndarray  # code dtype (n_leaf_slots, n_columns): first code of an ordered column
+    box_upper: np.ndarray  # code dtype (n_leaf_slots, n_columns): last code
     first_slot: np.ndarray  # uint32 (n_trees,): the leaf or treelet that slot 0 is; the other slots follow
     n_levels: int  # of treelets, from a slot to a leaf
     treelets: Treelets

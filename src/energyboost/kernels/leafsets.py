@@ -140,14 +140,15 @@ def add_leaves(columns, low, high, admits, values, first, sets):
     """Write what slices read of each reached leaf; the leaves stand from ``first`` on."""
     for leaf in range(low.shape[1]):
         at = first + leaf
-        sets.value[at] = values[leaf]
+        sets.value[at] = sets.box_value[at] = values[leaf]
         for j in range(columns.size.shape[0]):
             if not columns.ordered[j]:
                 for k in range(columns.size[j]):
                     if admits[leaf, columns.level_start[j] + k]:
                         sets.levels[at, sets.levels_start[j] + k // LANES] |= np.uint16(1 << (k % LANES))
             else:
-                sets.lower[at, j], sets.upper[at, j] = low[j, leaf], high[j, leaf] - 1
+                sets.lower[at, j] = low[j, leaf]
+                sets.box_lower[at, j], sets.box_upper[at, j] = low[j, leaf], high[j, leaf] - 1
 
 
 @njit(nogil=True, cache=True)
@@ -177,12 +178,11 @@ def add_treelets(columns, tree, child, group, first_child, first_treelet, first_
     first, one = np.empty(n_treelets, np.int64), np.int64(1)
     for leaf in range(n_leaves - 1, -1, -1):
         first[group[leaf]] = child[leaf]
+    for g in range(n_treelets):
+        treelets.first[first_treelet + g] = first_child + first[g]
+        treelets.path[first_treelet + g] = one << (FAN - 1)
     for leaf in range(n_leaves):
-        at = first_treelet + group[leaf]
-        treelets.first[at] = first_child + first[group[leaf]]
-        treelets.there[at] |= one << (child[leaf] - first[group[leaf]])
-        for lane in range(FAN - 1):
-            treelets.side[at, lane] = lane + 1 + FAN * lane  # of no node: shuts nothing out
+        treelets.path[first_treelet + group[leaf], child[leaf] - first[group[leaf]]] = 0
     begin, middle, end = _spans(tree)
     n_sets = np.zeros(n_treelets, np.int64)
     inside = np.zeros(tree.column.shape[0], np.bool_)
@@ -201,7 +201,8 @@ def add_treelets(columns, tree, child, group, first_child, first_treelet, first_
         if columns.ordered[tree.column[n]]:
             at, lane = first_treelet + g, cut - 1
             treelets.column[at, lane], treelets.threshold[at, lane] = tree.column[n], tree.threshold[n]
-            treelets.side[at, lane] = low + FAN * (high - 1)
+            for k in range(low, high):
+                treelets.path[at, k] |= one << lane
         else:
             at, every = place[g], (one << FAN) - 1
             below_left, below_right = (one << cut) - (one << low), (one << high) - (one << cut)

@@ -11,10 +11,17 @@ from numba import njit
 
 from energyboost.kernels.arrays import LANES
 from energyboost.kernels.draws import exponentiate, pick
-from energyboost.kernels.vectors import FAST, add_to_levels, weigh_jumps, weigh_values
+from energyboost.kernels.vectors import (
+    FAST,
+    add_row_of_jumps,
+    add_row_of_values,
+    add_to_levels,
+    weigh_row_of_jumps,
+    weigh_row_of_values,
+)
 
 ONE, BITS = np.uint64(1), np.uint64(LANES)
-NEGLIGIBLE = np.float32(40.0)  # exp(-40) times 65,536 cells is nothing in single precision
+NEGLIGIBLE = np.float32(30.0)  # exp(-30) times a million cells is nothing in single precision
 
 
 @njit(nogil=True, fastmath=FAST, error_model="numpy")
@@ -34,11 +41,22 @@ def _add_to_plane(columns, sets, outer, inner, leaves, n_leaves, plane, stride):
 
     Leaves that admit most levels of the outer column are added to all of them, and taken from the others.
     """
-    value, lower, upper, levels = sets.value, sets.lower, sets.upper, sets.levels
+    value, lower, upper, levels = sets.box_value, sets.box_lower, sets.box_upper, sets.levels
     a, b, size = np.uint64(outer), np.uint64(inner), np.uint64(columns.size[outer])
     a_group, b_group = np.uint64(sets.levels_start[outer]), np.uint64(sets.levels_start[inner])
     b_groups = np.uint64((columns.start[inner + 1] - columns.start[inner]) // LANES)
     a_ordered, b_ordered = columns.ordered[outer], columns.ordered[inner]
+    if a_ordered and b_ordered:
+        for i in range(n_leaves):
+            leaf = np.uint64(leaves[np.uint64(i)])
+            v = value[leaf]
+            top, bottom = np.uint64(lower[leaf, a]) * stride, (np.uint64(upper[leaf, a]) + ONE) * stride
+            left, right = np.uint64(lower[leaf, b]), np.uint64(upper[leaf, b]) + ONE
+            plane[top + left] += v
+            plane[top + right] -= v
+            plane[bottom + left] -= v
+            plane[bottom + right] += v
+        return
     for i in range(n_leaves):
         leaf = np.uint64(leaves[np.uint64(i)])
         v = value[leaf]
@@ -75,28 +93,25 @@ def draw_pair(
     ordered, inner_ordered = columns.ordered[outer], columns.ordered[inner]
     first, inner_first = np.uint64(columns.start[outer]), np.uint64(columns.start[inner])
     common = size * stride
+    if not ordered:  # of what is common to all rows, each row is a change
+        for i in range(stride):
+            energy[np.uint64(i)] = plane[common + np.uint64(i)]
+            plane[common + np.uint64(i)] = 0
     best = np.float32(-3e38)
     for k in range(size):
-        at, below = np.uint64(k) * stride, (np.uint64(k) - ONE) * stride
-        if ordered:  # rows are sums of the jumps of all rows so far
-            if k > 0:
-                for i in range(stride):
-                    plane[at + np.uint64(i)] += plane[below + np.uint64(i)]
-                    plane[below + np.uint64(i)] = 0
-            for i in range(stride):
-                energy[np.uint64(i)] = plane[at + np.uint64(i)]
+        at, start = np.uint64(k) * stride, np.uint64(k) * n
+        if ordered and inner_ordered:  # rows are sums of the jumps of all rows so far
+            top = add_row_of_jumps(energy, base, inner_first, cold, n, weight, start, plane, at)
+        elif ordered:
+            top = add_row_of_values(energy, base, inner_first, cold, n, weight, start, plane, at)
+        elif inner_ordered:
+            top = weigh_row_of_jumps(energy, base, inner_first, cold, n, weight, start, plane, at)
         else:
-            for i in range(stride):
-                energy[np.uint64(i)] = plane[at + np.uint64(i)] + plane[common + np.uint64(i)]
-                plane[at + np.uint64(i)] = 0
-        if inner_ordered:
-            top = weigh_jumps(energy, base, inner_first, cold, n, weight, np.uint64(k) * n)
-        else:
-            top = weigh_values(energy, base, inner_first, cold, n, weight, np.uint64(k) * n)
+            top = weigh_row_of_values(energy, base, inner_first, cold, n, weight, start, plane, at)
         row_sum[np.uint64(k)] = top + base[first + np.uint64(k)] * cold
         best = max(best, row_sum[np.uint64(k)])
-    for i in range(stride):  # what is left: the last row of an ordered column, and the jumps behind it or common to all
-        plane[common - stride + np.uint64(i)] = 0
+    for i in range(stride):  # what is left: the sum of all rows, and the jumps behind the last
+        energy[np.uint64(i)] = 0
         plane[common + np.uint64(i)] = 0
     total = np.float32(0)
     for k in range(size):

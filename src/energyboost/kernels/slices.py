@@ -10,7 +10,7 @@ from functools import cache
 import numpy as np
 from numba import njit
 
-from energyboost.kernels.arrays import LANES
+from energyboost.kernels.arrays import FAN, LANES
 from energyboost.kernels.draws import add_leaves
 from energyboost.kernels.reach import descend, first_slots, room, set_bits
 from energyboost.kernels.sources import STAMP
@@ -33,15 +33,14 @@ def slices(width):
         n_trees = last_tree - first_tree
         n_words = n_trees * width
         words = sets.words.reshape(-1)
-        reach, found = np.empty(n_words, np.uint64), np.empty(n_words + 1, np.uint32)
-        slots, others = room(sets, n_words)
+        reach, found, slots, others = room(sets, n_words)
         slot = first_slots(sets, first_tree, n_trees, width)
         n_groups = (columns.start[column + 1] - columns.start[column]) // LANES
         ordered, first_group = columns.ordered[column], sets.levels_start[column]
         start, tree_row, step = columns.start, sets.tree_row, sets.step
         value, lower, levels = sets.value, sets.lower, sets.levels
         treelets, n_levels = sets.treelets, sets.n_levels
-        row_codes = np.empty(n_columns, np.int32)
+        row_codes = np.zeros(n_columns + FAN, codes.dtype)  # with room for kernels that read FAN codes at once
         for i in range(n_rows):
             for j in range(n_columns):
                 row_codes[j] = codes[i, j]

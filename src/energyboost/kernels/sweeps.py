@@ -5,12 +5,23 @@ from functools import cache
 import numpy as np
 from numba import njit
 
-from energyboost.kernels.arrays import LANES
+from energyboost.kernels.arrays import FAN, LANES
 from energyboost.kernels.draws import add_leaves, draw
 from energyboost.kernels.pairs import draw_pair
-from energyboost.kernels.reach import ALL, descend, first_slots, room, set_bits
+from energyboost.kernels.reach import ALL, borrowed_columns, borrowed_sets, descend, first_slots, room, set_bits
 from energyboost.kernels.sources import STAMP
 from energyboost.kernels.vectors import FAST
+
+
+@njit(nogil=True)
+def _most_cells(columns, pairs):
+    """The room that the largest of the pairs takes: cells, cells of the plane with its margins, rows."""
+    n_cells, n_plane, n_rows = 1, 1, 1
+    for p in range(pairs.shape[0]):
+        size, padded = columns.size[pairs[p, 0]], columns.start[pairs[p, 1] + 1] - columns.start[pairs[p, 1]]
+        n_rows, n_cells = max(n_rows, size), max(n_cells, size * padded)
+        n_plane = max(n_plane, (size + 1) * (padded + LANES))
+    return n_cells, n_plane, n_rows
 
 
 @cache
@@ -19,35 +30,28 @@ def sweeps(width):
     stamp = STAMP
 
     @njit(nogil=True, cache=True, fastmath=FAST, error_model="numpy")
-    def sweep_chains(columns, sets, n_trees, base, cold, free, pairs, codes, uniforms, out):
+    def sweep_chains(columns, sets, n_trees, base, cold, free, pairs, due, codes, uniforms, out):
         """Sweep over the ``free`` columns of every chain, ``uniforms.shape[1]`` times, in place.
 
-        After sweep s, the ``pairs[s]`` (n_sweeps, n_pairs, 2) are drawn jointly, outer and inner column; a negative
-        column stands for no pair. ``uniforms`` (n_chains, n_sweeps, n_free + 2 * n_pairs) decide the draws; the last
-        ``out.shape[1]`` states are written to ``out`` (n_chains, n_kept, n_columns).
+        After sweep s, the ``pairs`` (n_pairs, 2) with ``due[s]`` are drawn jointly, outer and inner column.
+        ``uniforms`` (n_chains, n_sweeps, n_free + 2 * n_pairs) decide the draws; the last ``out.shape[1]`` states are
+        written to ``out`` (n_chains, n_kept, n_columns).
         """
         stamp  # noqa: B018
+        columns, sets = borrowed_columns(columns), borrowed_sets(sets)
         n_chains, n_columns = codes.shape
-        n_sweeps, n_free = uniforms.shape[1], free.shape[0]
+        n_sweeps, n_free, n_pairs = uniforms.shape[1], free.shape[0], pairs.shape[0]
         n_words = n_trees * width
         words = sets.words.reshape(-1)
         behind = np.empty((max(1, n_free), n_words), np.uint64)  # AND over the columns still to come in this sweep
         before = np.empty(n_words, np.uint64)  # AND over the columns already swept and those held fixed
-        reach, found = np.empty(n_words, np.uint64), np.empty(n_words + 1, np.uint32)
-        slots, others = room(sets, n_words)
+        reach, found, slots, others = room(sets, n_words)
         slot = first_slots(sets, 0, n_trees, width)
         longest = 0
         for j in range(n_columns):
             longest = max(longest, columns.start[j + 1] - columns.start[j])
         energy, weight = np.zeros(longest + LANES, np.float32), np.empty(longest, np.float32)
-        n_pairs, n_cells, n_plane, n_rows = pairs.shape[1], 1, 1, 1
-        for s in range(n_sweeps):
-            for p in range(n_pairs):
-                outer, inner = pairs[s, p, 0], pairs[s, p, 1]
-                if outer >= 0:
-                    size, padded = columns.size[outer], columns.start[inner + 1] - columns.start[inner]
-                    n_rows, n_cells = max(n_rows, size), max(n_cells, size * padded)
-                    n_plane = max(n_plane, (size + 1) * (padded + LANES))
+        n_cells, n_plane, n_rows = _most_cells(columns, pairs)
         plane, cells, row_sum = (
             np.zeros(n_plane, np.float32),
             np.empty(n_cells, np.float32),
@@ -61,11 +65,10 @@ def sweeps(width):
             row = np.uint64(sets.tree_row[t]) * np.uint64(width)
             for q in range(width):
                 every_slot[np.uint64(t * width + q)] = words[row + np.uint64(q)]
-        # taken out of their tuples once: that counts references, which costs more than a slice of few trees
         start, ordered, tree_row, step = columns.start, columns.ordered, sets.tree_row, sets.step
         value, lower, levels, levels_start = sets.value, sets.lower, sets.levels, sets.levels_start
         treelets, n_levels = sets.treelets, sets.n_levels
-        row_codes = np.empty(n_columns, np.int32)
+        row_codes = np.zeros(n_columns + FAN, codes.dtype)  # with room for kernels that read FAN codes at once
         for c in range(n_chains):
             for j in range(n_columns):
                 row_codes[j] = codes[c, j]
@@ -74,7 +77,7 @@ def sweeps(width):
                     before[q] = every_slot[q]
                 for j in range(n_columns):
                     if held[j]:
-                        code = start[j] + codes[c, j]
+                        code = start[j] + row_codes[j]
                         for t in range(n_trees):
                             row = (np.uint64(tree_row[t]) + np.uint64(step[code, t])) * np.uint64(width)
                             for q in range(width):
@@ -82,7 +85,7 @@ def sweeps(width):
                 for q in range(n_words):
                     behind[n_free - 1, q] = ALL
                 for i in range(n_free - 1, 0, -1):
-                    code = start[free[i]] + codes[c, free[i]]
+                    code = start[free[i]] + row_codes[free[i]]
                     for t in range(n_trees):
                         row = (np.uint64(tree_row[t]) + np.uint64(step[code, t])) * np.uint64(width)
                         for q in range(width):
@@ -94,7 +97,7 @@ def sweeps(width):
                         for q in range(n_words):
                             reach[q] = before[q] & behind[0, q]
                     else:
-                        code = start[free[i - 1]] + codes[c, free[i - 1]]
+                        code = start[free[i - 1]] + row_codes[free[i - 1]]
                         for t in range(n_trees):
                             row = (np.uint64(tree_row[t]) + np.uint64(step[code, t])) * np.uint64(width)
                             for q in range(width):
@@ -112,14 +115,14 @@ def sweeps(width):
                         ordered[j], energy, base, start[j], cold, size, weight, uniforms[c, s, i]
                     )
                 for p in range(n_pairs):
-                    outer, inner = pairs[s, p, 0], pairs[s, p, 1]
-                    if outer < 0:
+                    if not due[s, p]:
                         continue
+                    outer, inner = pairs[p, 0], pairs[p, 1]
                     for q in range(n_words):
                         reach[q] = every_slot[q]
                     for j in range(n_columns):
                         if j != outer and j != inner:
-                            code = start[j] + codes[c, j]
+                            code = start[j] + row_codes[j]
                             for t in range(n_trees):
                                 row = (np.uint64(tree_row[t]) + np.uint64(step[code, t])) * np.uint64(width)
                                 for q in range(width):

@@ -51,42 +51,58 @@ def _element(context, builder, array_type, array, *index):
     return builder.bitcast(data, context.get_data_type(array_type.dtype).as_pointer())
 
 
-def _weigher(jumps):
-    """A function that takes a slice, of jumps or of values, to the exponents of its weights."""
+def _weigh(context, builder, signature, arguments, jumps, row=None):
+    """Write (slice + base) * cold as weights and return the largest; ``row`` of a plane is added to the slice."""
+    energy, base, first, cold, n_codes, weight, start = range(7)
+    vector = ir.VectorType(ir.FloatType(), LANES)
+    data = {
+        i: context.make_array(kind)(context, builder, arguments[i]).data
+        for i, kind in enumerate(signature.args)
+        if isinstance(kind, types.Array)
+    }
 
+    def place(i, at):
+        return builder.bitcast(builder.gep(data[i], [at]), vector.as_pointer())
+
+    zeros, lanes = ir.Constant(vector, [0.0] * LANES), ir.Constant(ir.IntType(64), LANES)
+    cold = _splat(builder, arguments[cold], LANES)
+    top = cgutils.alloca_once_value(builder, ir.Constant(vector, [float(IMPOSSIBLE)] * LANES))
+    carry = cgutils.alloca_once_value(builder, ir.Constant(ir.FloatType(), 0.0))
+    with cgutils.for_range(builder, builder.udiv(arguments[n_codes], lanes)) as loop:
+        at = builder.mul(loop.index, lanes)
+        total = builder.load(place(energy, at), align=4)
+        if row is None:
+            builder.store(zeros, place(energy, at), align=4)
+        else:
+            plane = place(7, builder.add(arguments[8], at))
+            total = builder.fadd(total, builder.load(plane, align=4))
+            builder.store(zeros, plane, align=4)
+            if row == "kept":
+                builder.store(total, place(energy, at), align=4)
+        if jumps:
+            total, before = _running_sum(builder, total), builder.load(carry)
+            last = builder.extract_element(total, ir.Constant(ir.IntType(32), LANES - 1))
+            builder.store(builder.fadd(before, last), carry)  # apart from the rest: only this must wait
+            total = builder.fadd(total, _splat(builder, before, LANES))
+        total = builder.fadd(total, builder.load(place(base, builder.add(arguments[first], at)), align=4))
+        total = builder.fmul(total, cold)
+        builder.store(total, place(weight, builder.add(arguments[start], at)), align=4)
+        most = builder.load(top)
+        builder.store(builder.select(builder.fcmp_ordered(">", total, most), total, most), top)
+    behind = arguments[n_codes] if row is None else builder.add(arguments[8], arguments[n_codes])
+    builder.store(zeros, place(energy if row is None else 7, behind), align=4)
+    return _folded(
+        builder, builder.load(top), LANES, lambda a, b: builder.select(builder.fcmp_ordered(">", a, b), a, b)
+    )
+
+
+def _weigher(jumps):
     @intrinsic
     def weigh(typingctx, energy, base, first, cold, n_codes, weight, start):
         """Write (slice + base) * cold to ``weight[start:]`` and return the largest; the slice is cleared."""
 
         def codegen(context, builder, signature, arguments):
-            vector = ir.VectorType(ir.FloatType(), LANES)
-            data = {i: context.make_array(signature.args[i])(context, builder, arguments[i]).data for i in (0, 1, 5)}
-
-            def place(i, at):
-                return builder.bitcast(builder.gep(data[i], [at]), vector.as_pointer())
-
-            zeros, lanes = ir.Constant(vector, [0.0] * LANES), ir.Constant(ir.IntType(64), LANES)
-            cold = _splat(builder, arguments[3], LANES)
-            top = cgutils.alloca_once_value(builder, ir.Constant(vector, [float(IMPOSSIBLE)] * LANES))
-            carry = cgutils.alloca_once_value(builder, ir.Constant(ir.FloatType(), 0.0))
-            with cgutils.for_range(builder, builder.udiv(arguments[4], lanes)) as loop:
-                at = builder.mul(loop.index, lanes)
-                total = builder.load(place(0, at), align=4)
-                builder.store(zeros, place(0, at), align=4)
-                if jumps:
-                    total, before = _running_sum(builder, total), builder.load(carry)
-                    last = builder.extract_element(total, ir.Constant(ir.IntType(32), LANES - 1))
-                    builder.store(builder.fadd(before, last), carry)  # apart from the rest: only this must wait
-                    total = builder.fadd(total, _splat(builder, before, LANES))
-                base = builder.load(place(1, builder.add(arguments[2], at)), align=4)
-                total = builder.fmul(builder.fadd(total, base), cold)
-                builder.store(total, place(5, builder.add(arguments[6], at)), align=4)
-                most = builder.load(top)
-                builder.store(builder.select(builder.fcmp_ordered(">", total, most), total, most), top)
-            builder.store(zeros, place(0, arguments[4]), align=4)
-            return _folded(
-                builder, builder.load(top), LANES, lambda a, b: builder.select(builder.fcmp_ordered(">", a, b), a, b)
-            )
+            return _weigh(context, builder, signature, arguments, jumps)
 
         word = types.uint64
         return types.float32(energy, base, word, types.float32, word, weight, word), codegen
@@ -94,7 +110,26 @@ def _weigher(jumps):
     return weigh
 
 
+def _row_weigher(jumps, row):
+    @intrinsic
+    def weigh(typingctx, energy, base, first, cold, n_codes, weight, start, plane, at):
+        """The same of a slice plus the row of a plane that begins at ``at``; the row is cleared.
+
+        A row that is "kept" is added to the slice, one that is "apart" leaves it as it was.
+        """
+
+        def codegen(context, builder, signature, arguments):
+            return _weigh(context, builder, signature, arguments, jumps, row)
+
+        word = types.uint64
+        return types.float32(energy, base, word, types.float32, word, weight, word, plane, word), codegen
+
+    return weigh
+
+
 weigh_jumps, weigh_values = _weigher(jumps=True), _weigher(jumps=False)
+weigh_row_of_jumps, weigh_row_of_values = _row_weigher(jumps=True, row="apart"), _row_weigher(jumps=False, row="apart")
+add_row_of_jumps, add_row_of_values = _row_weigher(jumps=True, row="kept"), _row_weigher(jumps=False, row="kept")
 
 
 @intrinsic
@@ -111,66 +146,81 @@ def sum_of_lanes(typingctx, array, start):
 
 
 @intrinsic
-def lost_to(typingctx, columns, thresholds, sides, treelet, row, free):
-    """The children of a treelet that its nodes of ordered columns, but for the ``free`` ones (a tuple), shut out."""
+def kept_by(typingctx, columns, thresholds, paths, treelet, row, free):
+    """The children of a treelet that a row reaches along the ``free`` columns (a tuple), as bits.
+
+    Nodes of unordered columns are for the caller. ``row`` has room for ``FAN`` codes behind the last.
+    """
 
     def codegen(context, builder, signature, arguments):
-        word, number, flag = ir.IntType(64), ir.IntType(32), ir.IntType(1)
-        words, numbers, flags = (ir.VectorType(kind, FAN) for kind in (word, number, flag))
+        word, half = ir.IntType(64), ir.IntType(FAN)
 
         def lanes(i):
             place = _element(context, builder, signature.args[i], arguments[i], arguments[3])
             kind = context.get_data_type(signature.args[i].dtype)
-            place = builder.bitcast(place, ir.VectorType(kind, FAN).as_pointer())
-            return builder.zext(builder.load(place, align=kind.width // 8), numbers)
+            return builder.load(builder.bitcast(place, ir.VectorType(kind, FAN).as_pointer()), align=kind.width // 8)
 
-        def constant(values):
-            return ir.Constant(numbers, values)
+        def bits(flags):
+            return builder.bitcast(flags, half)
 
-        node_column, side = lanes(0), lanes(2)
-        row = _element(context, builder, signature.args[4], arguments[4])
-        n_columns = cgutils.unpack_tuple(
-            builder, context.make_array(signature.args[4])(context, builder, arguments[4]).shape
-        )[0]
-        codes = cgutils.alloca_once(builder, numbers)
-        few = builder.icmp_unsigned("<=", n_columns, ir.Constant(word, FEW))
-        with builder.if_else(few) as (if_few, if_many):
-            with if_few:
-                builder.store(constant([0] * FAN), codes)
+        def everywhere(value):
+            return _splat(builder, value, FAN)
+
+        column = lanes(0)
+        codes = _codes_of(context, builder, signature.args[4], arguments[4], column)
+        goes_right = bits(builder.icmp_unsigned(">=", codes, lanes(1)))
+        is_free = ir.Constant(half, 0)
+        for one in cgutils.unpack_tuple(builder, arguments[5]):
+            here = builder.icmp_unsigned("==", column, everywhere(builder.trunc(one, column.type.element)))
+            is_free = builder.or_(is_free, bits(here))
+        matters = builder.or_(builder.not_(is_free), ir.Constant(half, 1 << (FAN - 1)))  # the last lane always does
+        wanted = ir.Constant(ir.VectorType(half, FAN), [(1 << child) - 1 for child in range(FAN)])
+        path = builder.and_(lanes(2), everywhere(matters))
+        wrong = builder.and_(builder.xor(everywhere(goes_right), wanted), path)
+        kept = builder.icmp_unsigned("==", wrong, ir.Constant(wrong.type, [0] * FAN))
+        return builder.zext(bits(kept), word)
+
+    return types.uint64(columns, thresholds, paths, types.uint64, row, free), codegen
+
+
+def _codes_of(context, builder, row_type, row, column):
+    """The codes of a row in the columns of a vector: by a shuffle of bytes, column by column, or by a gather."""
+    kind, number = context.get_data_type(row_type.dtype), ir.IntType(32)
+    place = _element(context, builder, row_type, row)
+    n_columns = builder.sub(
+        cgutils.unpack_tuple(builder, context.make_array(row_type)(context, builder, row).shape)[0],
+        ir.Constant(ir.IntType(64), FAN),
+    )
+    vector = ir.VectorType(kind, FAN)
+    shuffles = kind.width == column.type.element.width == 8 and "+ssse3" in context.codegen().magic_tuple()[2]
+    codes = cgutils.alloca_once(builder, vector)
+    few = builder.icmp_unsigned("<=", n_columns, ir.Constant(ir.IntType(64), FAN if shuffles else FEW))
+    with builder.if_else(few) as (if_few, if_many):
+        with if_few:
+            if shuffles:
+                shuffle = ir.FunctionType(vector, [vector, vector])
+                shuffle = cgutils.get_or_insert_function(builder.module, shuffle, "llvm.x86.ssse3.pshuf.b.128")
+                all_codes = builder.load(builder.bitcast(place, vector.as_pointer()), align=1)
+                builder.store(builder.call(shuffle, [all_codes, column]), codes)
+            else:
+                builder.store(ir.Constant(vector, [0] * FAN), codes)
                 with cgutils.for_range(builder, n_columns) as loop:
-                    here = builder.icmp_unsigned(
-                        "==", node_column, _splat(builder, builder.trunc(loop.index, number), FAN)
-                    )
-                    code = _splat(builder, builder.load(builder.gep(row, [loop.index])), FAN)
+                    j = _splat(builder, builder.trunc(loop.index, column.type.element), FAN)
+                    code = _splat(builder, builder.load(builder.gep(place, [loop.index])), FAN)
+                    here = builder.icmp_unsigned("==", column, j)
                     builder.store(builder.select(here, code, builder.load(codes)), codes)
-            with if_many:
-                places = builder.shl(builder.zext(node_column, words), ir.Constant(words, [2] * FAN))
-                places = builder.add(places, _splat(builder, builder.ptrtoint(row, word), FAN))
-                places = builder.inttoptr(places, ir.VectorType(number.as_pointer(), FAN))
-                gather = ir.FunctionType(numbers, [places.type, number, flags, numbers])
-                gather = cgutils.get_or_insert_function(
-                    builder.module, gather, f"llvm.masked.gather.v{FAN}i32.v{FAN}p0"
-                )
-                everywhere = ir.Constant(flags, [1] * FAN)
-                found = builder.call(gather, [places, ir.Constant(number, 4), everywhere, constant(ir.Undefined)])
-                builder.store(found, codes)
-        codes = builder.load(codes)
-        goes_right = builder.icmp_unsigned(">=", codes, lanes(1))
-        begin, middle = builder.and_(side, constant([15] * FAN)), constant(list(range(1, FAN + 1)))
-        end = builder.add(builder.lshr(side, constant([4] * FAN)), constant([1] * FAN))
-        one = constant([1] * FAN)
-        lost = builder.sub(
-            builder.shl(one, builder.select(goes_right, middle, end)),
-            builder.shl(one, builder.select(goes_right, begin, middle)),
-        )
-        counts = ir.Constant(flags, [1] * (FAN - 1) + [0])
-        for free in cgutils.unpack_tuple(builder, arguments[5]):
-            free = _splat(builder, builder.trunc(free, number), FAN)
-            counts = builder.and_(builder.icmp_unsigned("!=", node_column, free), counts)
-        lost = builder.select(counts, lost, constant([0] * FAN))
-        return builder.zext(_folded(builder, lost, FAN, builder.or_), word)
-
-    return types.uint64(columns, thresholds, sides, types.uint64, row, free), codegen
+        with if_many:
+            words = ir.VectorType(ir.IntType(64), FAN)
+            places = builder.mul(builder.zext(column, words), ir.Constant(words, [kind.width // 8] * FAN))
+            places = builder.add(places, _splat(builder, builder.ptrtoint(place, ir.IntType(64)), FAN))
+            places = builder.inttoptr(places, ir.VectorType(number.as_pointer(), FAN))
+            numbers, flags = ir.VectorType(number, FAN), ir.VectorType(ir.IntType(1), FAN)
+            gather = ir.FunctionType(numbers, [places.type, number, flags, numbers])
+            gather = cgutils.get_or_insert_function(builder.module, gather, f"llvm.masked.gather.v{FAN}i32.v{FAN}p0")
+            arguments = [places, ir.Constant(number, 1), ir.Constant(flags, [1] * FAN)]
+            found = builder.call(gather, [*arguments, ir.Constant(numbers, ir.Undefined)])
+            builder.store(builder.trunc(found, vector), codes)
+    return builder.load(codes)
 
 
 @intrinsic
@@ -233,3 +283,19 @@ def prefetch(typingctx, array, index):
         return context.get_dummy_value()
 
     return types.void(array, types.uint64), codegen
+
+
+@intrinsic
+def borrowed(typingctx, array):
+    """The same array without a count of references, for inner loops; the one it is taken from must live on.
+
+    Each time that an array is passed on or taken out of a tuple its references are counted, for all threads to see.
+    """
+
+    def codegen(context, builder, signature, arguments):
+        view = context.make_array(signature.args[0])(context, builder, arguments[0])
+        view.meminfo = cgutils.get_null_value(view.meminfo.type)
+        view.parent = cgutils.get_null_value(view.parent.type)
+        return view._getvalue()
+
+    return array(array), codegen

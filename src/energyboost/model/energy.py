@@ -46,7 +46,8 @@ class Energy:
         self.baseline = baseline
         self.base = baseline.energy.astype(np.float32)
         self.trees: list[Tree] = []
-        self.log_z = [0.0]  # of the first 0, 1, ... trees; f0 is normalised
+        self.log_z = [0.0]  # of the first 0, 1, ... trees, carried along in training; f0 is normalised
+        self.log_z_error = [0.0]  # their standard errors
         self._joined: Trees | None = None
         self.index = LeafIndex(self.columns, n_trees, n_leaves, domain.code_dtype)
 
@@ -56,7 +57,7 @@ class Energy:
         return len(self.trees)
 
     def add(self, tree: Tree) -> None:
-        """Append a tree, its values already scaled; ``log_z`` is for the caller to append to."""
+        """Append a tree, its values already scaled; ``log_z`` and its error are for the caller to append to."""
         self.trees.append(tree)
         self._joined = None
         n_trees, n_leaves = self.index.max_trees, self.index.max_leaves

@@ -83,6 +83,12 @@ class LeafIndex:
             if self.n_levels
             else {name: _zeros((n_leaf_slots, *shape), dtype) for name, dtype, shape in leaf}
         )
+        box: list[Field] = [
+            ("box_value", np.float32, ()),
+            ("box_lower", code_dtype, (n_columns,)),
+            ("box_upper", code_dtype, (n_columns,)),
+        ]
+        self._boxes = _zeros((0 if self.n_levels else n_leaf_slots,), _record(*box))
         self._sets = LeafSets(
             words=_zeros((0, self.width), np.uint64),
             tree_row=np.zeros(max_trees, np.uint32),
@@ -92,7 +98,7 @@ class LeafIndex:
             ),
             **self._leaf_fields(),
             levels_start=np.cumsum(groups) - groups,
-            upper=_zeros((0 if self.n_levels else n_leaf_slots, n_columns), code_dtype),
+            **self._box_fields(),
             first_slot=np.zeros(max_trees, np.uint32),
             n_levels=self.n_levels,
             treelets=self._treelets.arrays,
@@ -100,6 +106,9 @@ class LeafIndex:
 
     def _leaf_fields(self) -> dict[str, Any]:
         return {name: self._leaves[name] for name in ("value", "lower", "levels")}
+
+    def _box_fields(self) -> dict[str, Any]:
+        return {name: self._boxes[name] for name in ("box_value", "box_lower", "box_upper")}
 
     @property
     def arrays(self) -> LeafSets:
@@ -120,8 +129,8 @@ class LeafIndex:
             slot_of_leaf, first_leaf = self._add_treelets(nodes), self._used_leaves
             self._used_leaves += tree.n_leaves
             self._leaves = _grown(self._leaves, self._used_leaves)
-            upper = _grown(self._sets.upper, self._used_leaves)
-            self._sets = self._sets._replace(upper=upper, **self._leaf_fields())
+            self._boxes = _grown(self._boxes, self._used_leaves)
+            self._sets = self._sets._replace(**self._box_fields(), **self._leaf_fields())
         self._sets = self._sets._replace(
             words=_grown(self._sets.words, first_row + self._rows_beside_leaves + tree.n_leaves)
         )
@@ -164,15 +173,14 @@ class _TreeletList:
         treelet = _record(
             ("column", np.uint8 if n_columns <= 256 else np.uint16, (FAN,)),
             ("threshold", code_dtype, (FAN,)),
-            ("side", np.uint8, (FAN,)),
-            ("there", np.uint16, ()),
-            ("first", np.uint32, ()),
-            ("set_start", np.uint32, ()),
-            ("n_sets", np.uint16, ()),
+            ("path", np.uint16, (FAN,)),
         )
         self._records = _zeros((0,), treelet)
         self.arrays = Treelets(
             **self._fields(),
+            first=np.zeros(0, np.uint32),
+            set_start=np.zeros(0, np.uint32),
+            n_sets=np.zeros(0, np.uint16),
             set_column=np.zeros(0, np.uint16),
             set_word=np.zeros(0, np.uint32),
             set_keep=np.zeros((0, 2), np.uint16),
@@ -180,8 +188,7 @@ class _TreeletList:
         )
 
     def _fields(self) -> dict[str, npt.NDArray[Any]]:
-        names = ("column", "threshold", "side", "there", "first", "set_start", "n_sets")
-        return {name: self._records[name] for name in names}
+        return {name: self._records[name] for name in ("column", "threshold", "path")}
 
     def add(self, columns: Columns, tree: Trees, child: Integers, first_child: int) -> tuple[Integers, int]:
         """Append the treelets over some children: ``child`` numbers those of the tree's leaves, from left to right.
@@ -191,6 +198,7 @@ class _TreeletList:
         group, first = np.empty(len(child), np.int64), self._n_treelets
         self._n_treelets += group_leaves(tree, child, group)
         self._records = _grown(self._records, self._n_treelets)
+        self._grow(dict.fromkeys(("first", "set_start", "n_sets"), self._n_treelets))
         self._grow(dict.fromkeys(("set_column", "set_word", "set_keep"), self._n_sets + len(tree.column)))
         self._n_sets += add_treelets(
             columns, tree, child, group, first_child, first, self._n_sets, self._n_words, self.arrays

@@ -15,19 +15,26 @@ from energyboost.sampling.pool import draw_first, first_log_z
 
 Floats = npt.NDArray[np.float64]
 
+WORK = 200_000_000  # slices times trees, in all
+
 
 @dataclass(frozen=True, slots=True)
 class LogZ:
-    """Estimates of log Z after 0, 1, 2, ... trees and their standard errors, from ``n_batches`` independent ones."""
+    """An estimate of log Z and its standard error, found by comparing ``n`` independent estimates."""
 
-    value: Floats
-    error: Floats
-    n_batches: int
+    value: float
+    error: float
+    n: int
 
-    def interval(self, n_trees: int, coverage: float = 0.95) -> tuple[float, float]:
-        """Where log Z is, by Student's distribution over the batches."""
-        half = float(student.ppf((1 + coverage) / 2, self.n_batches - 1)) * self.error[n_trees]
-        return self.value[n_trees] - half, self.value[n_trees] + half
+    def interval(self, coverage: float = 0.95) -> tuple[float, float]:
+        """Where log Z is, by Student's distribution."""
+        half = float(student.ppf((1 + coverage) / 2, self.n - 1)) * self.error if self.error > 0 else 0.0
+        return self.value - half, self.value + half
+
+
+def batch_size_for(energy: Energy) -> int:
+    """As many rows per batch as take some seconds: each is moved once per tree, along all columns and trees before."""
+    return int(np.clip(WORK // (16 * max(1, len(energy.columns.size) * energy.n_trees**2 // 2)), 8, 64))
 
 
 def anneal(
@@ -38,18 +45,19 @@ def anneal(
     n_batches: int = 16,
     batch_size: int = 64,
     n_jobs: int | None = 1,
-) -> tuple[LogZ, Codes]:
+) -> tuple[list[LogZ], Codes]:
     """Sequential Monte Carlo from the model of one tree, drawn exactly, through that of two trees, three, to all.
 
     Every round weighs rows by what its tree adds, exp(tree), whose mean is the rise of Z [eq:partition-inc], draws rows
     anew by their weights where these have become uneven, and moves every row by one sweep of the new model. The mean
-    weight of a batch is an unbiased estimate of Z. Returns the estimates, and the rows of all batches.
+    weight of a batch is an unbiased estimate of Z. Returns the estimates after 0, 1, 2, ... trees, and all rows.
     """
     batches = map_blocks(lambda stream: _batch(energy, batch_size, stream, moves), seed.spawn(n_batches), n_jobs)
     log_z = np.array([one for one, _ in batches])
     value = logsumexp(log_z, axis=0) - np.log(n_batches)
-    spread = np.exp(log_z - value).std(axis=0, ddof=1)  # of Z itself, as a share
-    return LogZ(value, spread / np.sqrt(n_batches), n_batches), np.concatenate([rows for _, rows in batches])
+    error = np.exp(log_z - value).std(axis=0, ddof=1) / np.sqrt(n_batches)  # of Z itself, as a share
+    found = [LogZ(*both, n_batches) for both in zip(value.tolist(), error.tolist(), strict=True)]
+    return found, np.concatenate([rows for _, rows in batches])
 
 
 def _batch(energy: Energy, size: int, seed: np.random.SeedSequence, moves: Moves) -> tuple[Floats, Codes]:

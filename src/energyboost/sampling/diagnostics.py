@@ -2,14 +2,18 @@
 
 from dataclasses import dataclass
 from math import ceil, log
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import ndtri
 from scipy.stats import rankdata
 
-from energyboost.model.baseline import Codes
 from energyboost.model.domain import Domain
+from energyboost.model.energy import Codes, Energy
+from energyboost.sampling.annealing import LogZ
+from energyboost.sampling.gibbs import sweep
+from energyboost.sampling.moves import Moves
 
 Floats = npt.NDArray[np.float64]
 
@@ -17,6 +21,14 @@ FEW_LEVELS = 6
 """Of an unordered column, so many of the most frequent levels are followed, each on its own."""
 KEPT = 0.1
 """A chain has forgotten its start when a column's correlation with it is below this."""
+
+
+N_CHAINS, N_SWEEPS = 64, 256
+"""What chains are watched for, from rows of the pool."""
+MOST_SWEEPS = 100
+"""So many sweeps are taken at most unless told; chains that need more are slow."""
+AGREE = 1.05
+"""Chains whose R-hat is above this disagree."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,3 +116,113 @@ def effective_size(values: Floats) -> float:
     positive = len(pairs) if (pairs > 0).all() else int(np.argmax(pairs <= 0))
     total = np.minimum.accumulate(pairs[:positive]).sum()
     return float(n_chains * n / max(2 * total - 1, 1.0))
+
+
+def watch(energy: Energy, pool: Codes, moves: Moves, n_jobs: int | None = 1) -> Mixing:
+    """How chains from rows of a pool mix. The same model and pool give the same measurement."""
+    for_starts, for_sweeps = np.random.SeedSequence(0).spawn(2)
+    n_chains = min(N_CHAINS, len(pool))
+    chains = pool[np.random.default_rng(for_starts).permutation(len(pool))[:n_chains]]
+    states = sweep(energy, chains, N_SWEEPS, for_sweeps, moves=moves, n_kept=N_SWEEPS, n_jobs=n_jobs)
+    return measure_mixing(states, energy.domain)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Diagnostics:
+    """How well a fitted model can be sampled, and how well log Z is known; print it.
+
+    Parameters
+    ----------
+    columns : tuple of str
+        The columns that ``mixing`` speaks of.
+    mixing : Mixing
+        Of chains that start in the pool.
+    n_sweeps : int
+        Sweeps that ``sample`` takes by default.
+    seconds_per_draw : float
+        Of one sweep of one chain, on one thread.
+    log_z : LogZ
+        The estimate that log-densities use.
+    carried : LogZ
+        The one carried along in training. Where the two differ by much, the pool drifted.
+    acceptance : tuple of float
+        The share of the pool that each round kept, where the history of training is at hand.
+    """
+
+    columns: tuple[str, ...]
+    mixing: Mixing
+    n_sweeps: int
+    seconds_per_draw: float
+    log_z: LogZ
+    carried: LogZ
+    acceptance: tuple[float, ...] = ()
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        """One record per column: autocorrelation time in sweeps, R-hat, and effective draws, also per second."""
+        return [
+            {
+                "column": name,
+                "iat": float(iat),
+                "r_hat": float(r_hat),
+                "n_effective": float(n),
+                "n_effective_per_second": 1 / (float(iat) * self.seconds_per_draw),
+            }
+            for name, iat, r_hat, n in zip(
+                self.columns, self.mixing.iat, self.mixing.r_hat, self.mixing.n_effective, strict=True
+            )
+        ]
+
+    @property
+    def drift(self) -> float:
+        """How far the log Z carried along in training stands from the one that is used."""
+        return self.carried.value - self.log_z.value
+
+    @property
+    def verdict(self) -> str:
+        """What all this means, and what to do."""
+        slowest = self.columns[self.mixing.slowest]
+        needed = self.mixing.sweeps_to_forget
+        if self.mixing.iat.max(initial=1.0) >= N_SWEEPS / 4:
+            words = [
+                f"Chains hardly move along column {slowest!r}: {N_SWEEPS} sweeps are too few to say how slowly. Rows "
+                "from one pool row stay alike. Draw no more rows than the pool has, set pairs=[...] of columns that "
+                "determine each other, or fit with smaller trees."
+            ]
+        elif needed > self.n_sweeps:
+            words = [
+                f"Chains move slowly along column {slowest!r}: they forget where they started after about {needed} "
+                f"sweeps, and {self.n_sweeps} are taken. Use sample(n_sweeps={needed}), or set pairs=[...]."
+            ]
+        else:
+            words = [
+                f"Samples are practically independent of where their chains start after {needed} "
+                f"sweep{'s'[: needed != 1]}; column {slowest!r} takes longest."
+            ]
+        apart = [name for name, r_hat in zip(self.columns, self.mixing.r_hat, strict=True) if r_hat > AGREE]
+        if apart:
+            words.append(
+                f"Chains from different rows of the pool disagree about {', '.join(map(repr, apart))}: what few of "
+                "them have visited may come too often or too rarely."
+            )
+        error = float(np.hypot(self.log_z.error, np.nan_to_num(self.carried.error)))
+        if abs(self.drift) > 4 * error + 1e-3:
+            words.append(
+                f"The pool drifted in training: the log Z carried along is off by {self.drift:+.3f}, more than chance "
+                "explains. More chains (n_chains) or a larger refresh keep it closer."
+            )
+        words.append(f"log Z is {self.log_z.value:.3f} with a standard error of {self.log_z.error:.3f}.")
+        return " ".join(words)
+
+    def __str__(self) -> str:
+        wide = max(map(len, ("column", *self.columns)))
+        lines = [f"{'column':<{wide}}  {'IAT':>7}  {'R-hat':>6}  {'effective':>9}  {'per second':>10}"]
+        for r in self.records:
+            lines.append(
+                f"{r['column']:<{wide}}  {r['iat']:>7.1f}  {r['r_hat']:>6.3f}  {r['n_effective']:>9,.0f}  "
+                f"{r['n_effective_per_second']:>10,.0f}"
+            )
+        if self.acceptance:
+            kept = self.acceptance[1:] or self.acceptance
+            lines.append(f"a round kept {min(kept):.0%} to {max(kept):.0%} of the pool")
+        return "\n".join([*lines, self.verdict])

@@ -9,7 +9,10 @@ from energyboost.model.energy import Codes, Energy
 from energyboost.parallel import map_blocks, row_blocks
 from energyboost.sampling.moves import SINGLE, Moves
 
-UNIFORMS_AT_ONCE = 1 << 20  # per block of chains: sweeps are cut so that the uniforms stay in cache
+UNIFORMS_AT_ONCE = 1 << 17  # per block of chains: longer sweeping is cut
+BYTES_AT_ONCE = (
+    1 << 22
+)  # of leaf sets that chains side by side keep: the more chains, the more often a tree is read once
 
 
 def sweep(
@@ -39,20 +42,21 @@ def sweep(
     sets, base = energy.index.arrays, energy.base
     # no hotter than keeps IMPOSSIBLE out of reach, no colder than keeps other energies finite
     cold = np.float32(np.clip(1 / temperature, 1e-20, 1e20))
-    free = np.arange(n_columns)
+    free, pairs = np.arange(n_columns), np.array(moves.pairs, np.int64).reshape(-1, 2)
+    n_uniforms = n_columns + 2 * len(pairs)
     blocks = row_blocks(n_chains, block_size)
 
     def run(block: tuple[slice, np.random.SeedSequence]) -> None:
         rows, stream = block
-        rng = np.random.default_rng(stream)
-        pairs = moves.schedule(n_sweeps, n_columns, n_trees, rng)
-        n_uniforms = n_columns + 2 * pairs.shape[1]
-        for first, last in _stretches(n_sweeps, n_sweeps - n_kept, len(codes[rows]) * n_uniforms):
-            uniforms = rng.random((len(codes[rows]), last - first, n_uniforms), dtype=np.float32)
+        rng, n = np.random.default_rng(stream), len(codes[rows])
+        due = moves.schedule(n_sweeps, n_columns, n_trees, rng)
+        for first, last in _stretches(n_sweeps, n_sweeps - n_kept, n * n_uniforms):
+            uniforms = rng.random((n, last - first, n_uniforms), dtype=np.float32)
             start = max(first - (n_sweeps - n_kept), 0)
             out = kept[rows, start : start + (last - first if first >= n_sweeps - n_kept else 0)]
             part = np.empty(out.shape, codes.dtype)
-            kernel(energy.columns, sets, n_trees, base, cold, free, pairs[first:last], codes[rows], uniforms, part)
+            plan = due[first:last]
+            kernel(energy.columns, sets, n_trees, base, cold, free, pairs, plan, codes[rows], uniforms, part)
             out[:] = part
 
     map_blocks(run, list(zip(blocks, seed.spawn(len(blocks)), strict=True)), n_jobs)

@@ -17,8 +17,18 @@ from energyboost.parallel import map_blocks
 MOST_CELLS = 1 << 20
 """Pairs with more cells than this are not drawn jointly: their columns move one after the other."""
 
-# What a pair costs is measured in cells of its plane. Drawing one column of a model takes as long as so many cells:
-CELLS_PER_DRAW, CELLS_PER_TREE = 200, 12
+# What a pair costs is measured in cells of its plane: finding the leaves takes as long as some more of these, and
+# drawing one column alone as long as so many.
+CELLS_PER_DRAW, CELLS_PER_TREE = 300, 14
+CELLS_PER_PAIR = 100  # and for each tree
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two columns, and how strongly they depend on each other: 0 as by chance, 1 if one determines the other."""
+
+    columns: tuple[int, int]
+    dependence: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,27 +37,42 @@ class Moves:
 
     pairs: tuple[tuple[int, int], ...] = ()
     cells: tuple[int, ...] = ()  # of each pair's plane
+    weights: tuple[float, ...] = ()
+    effort: float = 1.0  # on all pairs together, in sweeps
 
     @classmethod
-    def of(cls, domain: Domain, pairs: Iterable[tuple[int, int]]) -> "Moves":
-        """Moves along pairs of columns, the two in any order."""
-        turned = tuple(_oriented(domain, *pair) for pair in pairs)
-        return cls(turned, tuple(_cells(domain, *pair) for pair in turned))
+    def of(cls, domain: Domain, pairs: Iterable[Pair]) -> "Moves":
+        """Moves along pairs of columns.
+
+        Drawn in turn, two columns of squared maximal correlation r forget as 1, r, r^2, ..., which is r / (1 - r) more
+        draws than at r = 0: so much more often a pair is drawn than others.
+        """
+        chosen = list(pairs)
+        turned = tuple(_oriented(domain, *pair.columns) for pair in chosen)
+        strength = [min(max(pair.dependence, 0.01), 0.98) for pair in chosen]
+        return cls(turned, tuple(_cells(domain, *pair) for pair in turned), tuple(r / (1 - r) for r in strength))
 
     def rates(self, n_columns: int, n_trees: int) -> npt.NDArray[np.float64]:
-        """How often each pair is drawn per sweep: all together take about as long as the sweep, none more than once."""
-        budget = n_columns * (CELLS_PER_DRAW + CELLS_PER_TREE * n_trees)
-        return np.minimum(1, budget / max(1, len(self.pairs)) / np.array(self.cells, float))
+        """How often each pair is drawn per sweep, so that all together take ``effort``; none more than once."""
+        budget = self.effort * n_columns * (CELLS_PER_DRAW + CELLS_PER_TREE * n_trees)
+        share, cost = np.array(self.weights), np.array(self.cells) + CELLS_PER_PAIR * n_trees
+        rates: npt.NDArray[np.float64] = np.minimum(1, budget * share / max(share.sum(), 1e-12) / cost)
+        return rates
 
-    def schedule(self, n_sweeps: int, n_columns: int, n_trees: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-        """The pairs after each sweep, (n_sweeps, n_pairs, 2), evenly spread from a random beginning; -1 for none."""
+    def schedule(self, n_sweeps: int, n_columns: int, n_trees: int, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
+        """Which pairs are due after which sweep, (n_sweeps, n_pairs): evenly spread, from a random beginning."""
         rates = self.rates(n_columns, n_trees)
         done = np.floor(np.arange(n_sweeps + 1)[:, None] * rates + rng.random(len(rates)))
-        return np.where((np.diff(done, axis=0) > 0)[..., None], np.array(self.pairs, np.int64).reshape(-1, 2), -1)
+        return np.asarray(np.diff(done, axis=0) > 0)
 
 
 SINGLE = Moves()
 """No pairs: columns move one after the other."""
+
+
+def cells_of(domain: Domain, a: int, b: int) -> int:
+    """How many cells it takes to draw two columns jointly; a pair may have ``MOST_CELLS``."""
+    return _cells(domain, *_oriented(domain, a, b))
 
 
 def _oriented(domain: Domain, a: int, b: int) -> tuple[int, int]:
@@ -71,14 +96,6 @@ STRONG = 0.25
 """Pairs that depend on each other by less are left to single moves."""
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """Two columns, and how strongly they depend on each other: 0 as by chance, 1 if one determines the other."""
-
-    columns: tuple[int, int]
-    dependence: float
-
-
 def choose_pairs(codes: Codes, domain: Domain, n_jobs: int | None = 1) -> tuple[Pair, ...]:
     """The few pairs that single moves would be slowest along, strongest first.
 
@@ -92,8 +109,17 @@ def choose_pairs(codes: Codes, domain: Domain, n_jobs: int | None = 1) -> tuple[
     )
 
 
-def dependences(codes: Codes, domain: Domain, n_jobs: int | None = 1) -> list[Pair]:
-    """How strongly pairs of columns depend on each other.
+def given_pairs(
+    codes: Codes, domain: Domain, pairs: Iterable[tuple[int, int]], n_jobs: int | None = 1
+) -> tuple[Pair, ...]:
+    """Pairs that the user has chosen, with their dependence."""
+    return tuple(dependences(codes, domain, n_jobs, list(dict.fromkeys(pairs))))
+
+
+def dependences(
+    codes: Codes, domain: Domain, n_jobs: int | None = 1, pairs: list[tuple[int, int]] | None = None
+) -> list[Pair]:
+    """How strongly pairs of columns depend on each other: all pairs that can be drawn jointly, or those given.
 
     The squared maximal correlation is the share by which drawing two columns in turn forgets slower than drawing them
     jointly: at 1, never. What it is with the rows of one column permuted is taken for chance. Where there are more than
@@ -102,14 +128,15 @@ def dependences(codes: Codes, domain: Domain, n_jobs: int | None = 1) -> list[Pa
     varying = [j for j in range(domain.n_columns) if domain.sizes[j] > 1]
     rng = np.random.default_rng(0)
     rows = rng.permutation(len(codes))
-    pairs = [pair for pair in combinations(varying, 2) if _cells(domain, *_oriented(domain, *pair)) <= MOST_CELLS]
+    if pairs is None:
+        pairs = [pair for pair in combinations(varying, 2) if cells_of(domain, *pair) <= MOST_CELLS]
     if len(pairs) > MOST_PAIRS:
         pairs = _most_correlated(codes[rows[:LEAST_ROWS]], pairs)
     n_rows = int(np.clip(WORK // max(1, 4 * ROUNDS * len(pairs)), LEAST_ROWS, MOST_ROWS))
     rows = rows[:n_rows]
     shuffled = rng.permutation(len(rows))
-    columns = {j: np.ascontiguousarray(codes[rows, j]) for j in varying}
-    starts = {j: rng.standard_normal(domain.sizes[j]) for j in varying}
+    columns = [np.ascontiguousarray(codes[rows, j]) for j in range(domain.n_columns)]
+    starts = [rng.standard_normal(size) for size in domain.sizes]
 
     def dependence(pair: tuple[int, int]) -> Pair:
         a, b = pair
