@@ -42,6 +42,7 @@ def our_names(params: dict[str, Any]) -> dict[str, Any]:
         "n_chains": params["num_chains"],
         "burn_in": params["burn_in"],
         "refill": "restart",
+        "pairs": [],
     }
 
 
@@ -59,7 +60,9 @@ def california_model(session: Session) -> OfficialFit:
 def fit_ours(session: Session, frame: pd.DataFrame, parameters: dict[str, Any], seed: int) -> tuple[float, NRGBoost]:
     """Seconds of one fit, kernels warm, and the model."""
     common = {"n_jobs": session.threads, "random_state": seed}
-    NRGBoost(**parameters | {"n_trees": 3}, **common).fit(frame)  # trees of full size: each size is a kernel of its own
+    NRGBoost(**parameters | {"n_trees": min(20, parameters["n_trees"])}, **common).fit(
+        frame
+    )  # each size of trees is a kernel
     return timed(lambda: NRGBoost(**parameters, **common).fit(frame))
 
 

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from time import perf_counter
 from typing import Any, Literal, cast, get_args
@@ -17,6 +17,7 @@ from energyboost.sampling.annealing import LogZ, anneal, batch_size_for
 from energyboost.sampling.diagnostics import MOST_SWEEPS, Diagnostics, Mixing, watch
 from energyboost.sampling.gibbs import sweep
 from energyboost.sampling.moves import SINGLE, Moves
+from energyboost.sampling.pool import first_log_z
 from energyboost.tables import (
     Categories,
     OrderedLevels,
@@ -34,6 +35,8 @@ RandomState = int | np.random.Generator | np.random.RandomState | None
 
 BASELINE_SWEEPS = 100
 """From rows that are not of the model yet, as in the paper."""
+RELIABLE = 0.1
+"""The standard error up to which annealing is believed against the log Z carried along."""
 LEAST_SWEEPS = 3
 """From pool rows, which are of the model already: they only have to part."""
 
@@ -81,9 +84,10 @@ class TableDensity:
         n : int
             Number of rows.
         n_sweeps : int or "auto"
-            Gibbs sweeps that each row goes through. "auto" measures, once per model, after how many sweeps chains from
-            the pool have forgotten where they started, and takes as many, 3 to 100; it warns if more were needed. From
-            the baseline, at another temperature or with fewer trees, it is 100.
+            Gibbs sweeps that each row goes through. "auto" is 3 from the pool, as long as it has a row for each row
+            asked for: these are rows of the model already. Where several chains must start from one row, it is as many
+            as make them forget it, which is measured once per model, up to 100; it warns if more were needed. From the
+            baseline, at another temperature or with fewer trees, it is 100.
         start : {"pool", "baseline"}
             Where each row's chain starts: at a row of the pool that training ended with, or at a row of the
             baseline f0, as in the paper.
@@ -108,7 +112,9 @@ class TableDensity:
         if isinstance(n_sweeps, str) and n_sweeps == "auto":
             # pool rows are of the whole model at temperature 1, and of no other
             from_pool = start == "pool" and temperature == 1 and n_trees == self.energy.n_trees and len(self.pool) > 0
-            n_sweeps = self._sweeps_from_pool(n_jobs) if from_pool else BASELINE_SWEEPS
+            n_sweeps = BASELINE_SWEEPS
+            if from_pool:
+                n_sweeps = LEAST_SWEEPS if n <= len(self.pool) else self._sweeps_to_forget(n_jobs)
         n_sweeps = integer("n_sweeps", n_sweeps, 1, also=' or "auto"')
         for_starts, for_sweeps, for_cells = seed_sequence(random_state).spawn(3)
         rng = np.random.default_rng(for_starts)
@@ -203,18 +209,33 @@ class TableDensity:
     def log_z(self, n_trees: int | None = None, *, n_jobs: int | None = 1) -> LogZ:
         """The log Z that log-densities use, with its standard error.
 
-        The better of two estimates: the one carried along in training, and one by annealing along the trees, which is
-        computed when first asked for. Where the two differ by more than chance explains, annealing is believed: it
-        starts from an exact distribution.
+        Exact for no tree and for one. Otherwise the better of two estimates, the same one for all numbers of trees:
+        that carried along in training, and one by annealing along the trees, which is computed when first asked for
+        and left out of models so large that it would take minutes.
         """
         t = self._check_trees(n_trees)
+        if t <= 1:
+            return LogZ(first_log_z(self.energy) if t else 0.0, 0.0, len(self.chains))
         if "log Z" not in self._measured:
-            size = batch_size_for(self.energy)
-            found = anneal(self.energy, np.random.SeedSequence(0), moves=self.moves, batch_size=size, n_jobs=n_jobs)
-            self._measured["log Z"] = found[0]
-        annealed, carried = cast(list[LogZ], self._measured["log Z"])[t], self._carried(t)
-        agree = abs(carried.value - annealed.value) <= 4 * np.hypot(carried.error, annealed.error)
-        return carried if agree and carried.error < annealed.error else annealed
+            self._measured["log Z"] = self._better_log_z(n_jobs)
+        return cast(list[LogZ], self._measured["log Z"])[t]
+
+    def _better_log_z(self, n_jobs: int | None) -> list[LogZ]:
+        """After 0, 1, 2, ... trees: the estimate that is surer in the end, or the one that can be believed."""
+        carried = [self._carried(t) for t in range(self.energy.n_trees + 1)]
+        size = batch_size_for(self.energy)
+        if not size:
+            return carried
+        annealed, _ = anneal(self.energy, np.random.SeedSequence(0), moves=self.moves, batch_size=size, n_jobs=n_jobs)
+        apart = abs(carried[-1].value - annealed[-1].value)
+        if apart <= 4 * np.hypot(carried[-1].error, annealed[-1].error):
+            return carried if carried[-1].error < annealed[-1].error else annealed
+        # More than chance explains: annealing starts from an exact distribution, as long as it can be relied on.
+        return (
+            annealed
+            if annealed[-1].error < RELIABLE
+            else [replace(one, error=max(one.error, apart)) for one in carried]
+        )
 
     def _carried(self, n_trees: int) -> LogZ:
         return LogZ(self.energy.log_z[n_trees], self.energy.log_z_error[n_trees], len(self.chains))
@@ -226,14 +247,14 @@ class TableDensity:
         """
         if not len(self.pool):
             raise DataError("a model without trees has no chains to look at: its rows are drawn independently")
-        chains = self.pool[:128].copy()
+        mixing, chains = self._mixing(n_jobs), self.pool[:32].copy()
         began = perf_counter()
-        sweep(self.energy, chains, 4, np.random.SeedSequence(0), moves=self.moves)
+        sweep(self.energy, chains, 16, np.random.SeedSequence(0), moves=self.moves, block_size=4)
         return Diagnostics(
             columns=tuple(map(str, self.schema.names)),
-            mixing=self._mixing(n_jobs),
-            n_sweeps=self._sweeps_from_pool(n_jobs, warn=False),
-            seconds_per_draw=(perf_counter() - began) / (4 * len(chains)),
+            mixing=mixing,
+            n_sweeps=self._sweeps_to_forget(n_jobs, warn=False),
+            seconds_per_draw=(perf_counter() - began) / (16 * len(chains)),
             log_z=self.log_z(n_jobs=n_jobs),
             carried=self._carried(self.energy.n_trees),
         )
@@ -243,7 +264,7 @@ class TableDensity:
             self._measured["mixing"] = watch(self.energy, self.pool, self.moves, n_jobs)
         return cast(Mixing, self._measured["mixing"])
 
-    def _sweeps_from_pool(self, n_jobs: int | None, warn: bool = True) -> int:
+    def _sweeps_to_forget(self, n_jobs: int | None, warn: bool = True) -> int:
         """As many as make chains forget where they started; says once if that is more than are taken."""
         mixing = self._mixing(n_jobs)
         needed = mixing.sweeps_to_forget

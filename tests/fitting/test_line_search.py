@@ -113,4 +113,15 @@ def test_chains_without_a_state_stand_where_all_do():
     by_chain = rise_by_chain(value, 5)
     assert by_chain[2:].tolist() == [log_z_rise_after(value)] * 3
     assert by_chain[0] > log_z_rise_after(value) > by_chain[1]
+    assert by_chain.mean() == pytest.approx(log_z_rise_after(value), abs=1e-12)
     assert np.isnan(standard_error(np.zeros(1)))
+
+
+@pytest.mark.parametrize("n_values", [30, 100, 130])
+def test_the_error_is_right_where_few_chains_have_a_state(seed, n_values):
+    """100 chains and independent states: the standard error is that of so many values."""
+    rng = np.random.default_rng(seed)
+    values = rng.normal(0, 0.1, (2000, n_values))
+    errors = [standard_error(rise_by_chain(value, 100)) for value in values]
+    spread = np.std([log_z_rise_after(value) for value in values])
+    assert np.sqrt(np.mean(np.square(errors))) == pytest.approx(spread, rel=0.15)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from energyboost.sampling.annealing import LogZ, anneal
+from energyboost.sampling.annealing import WIDE, LogZ, anneal, batch_size_for
 from energyboost.sampling.moves import Moves, Pair
 from energyboost.sampling.pool import first_log_z
 from tests import exact
@@ -88,3 +88,28 @@ def test_intervals_widen_with_coverage_and_fewer_batches():
 
     assert width(3, 0.95) > width(16, 0.95) > width(16, 0.5)
     assert width(10**6, 0.95) == pytest.approx(2 * 1.96, rel=1e-3)
+
+
+def test_batches_that_differ_widely_are_not_trusted(seed):
+    """Few rows, trees that change much, and chains that hardly move: the error says so, and does not end at 1."""
+    domain = Domain((30, 30), (True, True))
+    energy = random_energy(np.random.default_rng(0), domain, 12, 60, scale=3.0)
+    found, _ = annealed(energy, seed, batch_size=8)
+    assert found[-1].error > WIDE
+    low, high = found[-1].interval(0.999)
+    assert low < exact.log_z(energy) < high
+
+
+def test_the_time_that_annealing_takes_is_bounded():
+    domain = Domain((2,) * 10, (True,) * 10)
+    sizes = {}
+    for n_trees in (0, 10, 200, 500, 2000):
+        energy = random_energy(np.random.default_rng(0), domain, 1, 2)
+        energy.trees = energy.trees * n_trees
+        sizes[n_trees] = batch_size_for(energy)
+    assert sizes == {0: 64, 10: 64, 200: 62, 500: 10, 2000: 0}
+
+
+def test_an_estimate_of_one_chain_may_be_anywhere():
+    assert LogZ(1.0, float("nan"), 1).interval() == (-np.inf, np.inf)
+    assert LogZ(1.0, 0.0, 1).interval() == (1.0, 1.0)

@@ -3,7 +3,16 @@
 import numpy as np
 import pytest
 
-from energyboost.sampling.diagnostics import effective_size, measure_mixing, split_r_hat
+from energyboost.sampling.annealing import LogZ
+from energyboost.sampling.diagnostics import (
+    N_CHAINS,
+    N_SWEEPS,
+    Diagnostics,
+    Mixing,
+    effective_size,
+    measure_mixing,
+    split_r_hat,
+)
 from tests.ensembles import Domain
 
 
@@ -85,3 +94,45 @@ def test_columns_that_never_vary_are_no_trouble():
     mixing = measure_mixing(np.zeros((3, 5, 2), np.uint8), Domain((1, 4), (True, False)))
     assert mixing.iat.tolist() == mixing.r_hat.tolist() == [1, 1]
     assert mixing.sweeps_to_forget == 1
+
+
+def verdict(iat=(1.0, 5.0), r_hat=(1.0, 1.0), carried=(3.0, 0.01), log_z=(3.0, 0.02)):
+    iat = np.array(iat)
+    mixing = Mixing(iat, np.array(r_hat), N_CHAINS * N_SWEEPS / iat)
+    n_sweeps = min(max(mixing.sweeps_to_forget, 3), 100)
+    return Diagnostics(("a", "b"), mixing, n_sweeps, 1e-4, LogZ(*log_z, 16), LogZ(*carried, 16)).verdict
+
+
+def test_the_verdict_says_how_many_sweeps_make_rows_independent():
+    assert verdict().startswith(
+        "Samples are practically independent of where their chains start after 6 sweeps; column 'b'"
+    )
+    assert "after 1 sweep;" in verdict(iat=(1.0, 1.0))
+    assert "after 93 sweeps" in verdict(iat=(80.0, 2.0))
+
+
+def test_the_verdict_says_what_to_do_about_slow_chains():
+    found = verdict(iat=(150.0, 2.0))
+    assert found.startswith(
+        "Chains move slowly along column 'a': they forget where they started after about 173 sweeps"
+    )
+    assert "Use sample(n_sweeps=173)" in found
+    assert verdict(iat=(2.0, 400.0)).startswith("Chains hardly move along column 'b'")
+
+
+def test_the_verdict_names_columns_that_chains_disagree_about():
+    assert "disagree about 'b'" in verdict(r_hat=(1.01, 1.3))
+    assert "disagree" not in verdict(r_hat=(1.01, 1.04))
+
+
+def test_slow_mixing_alone_is_no_disagreement(rng):
+    values = autoregressive(rng, 0.9, N_CHAINS, N_SWEEPS)
+    assert split_r_hat(values) > 1.05
+    assert "disagree" not in verdict(iat=(19.0, 1.0), r_hat=(split_r_hat(values), 1.0))
+
+
+def test_the_verdict_says_when_the_pool_drifted():
+    assert "drifted in training: the log Z carried along is off by +0.500" in verdict(carried=(3.5, 0.01))
+    assert "drifted" not in verdict(carried=(3.05, 0.01))
+    assert "drifted" not in verdict(carried=(3.5, float("nan")))  # of one chain, nobody knows
+    assert verdict().endswith("log Z is 3.000 with a standard error of 0.020.")

@@ -110,7 +110,7 @@ def test_pairs_take_about_as_long_as_the_sweep(rng, n_trees):
     rate = found.rates(4, n_trees)
     np.testing.assert_allclose(plan.sum(axis=0), 4000 * rate, atol=1)
     budget = 4 * (moves.CELLS_PER_DRAW + moves.CELLS_PER_TREE * n_trees)
-    cost = np.array(found.cells) + moves.CELLS_PER_PAIR * n_trees
+    cost = np.array(found.cells) + np.array(found.cells_per_tree) * n_trees
     assert (rate * cost).sum() <= budget * (1 + 1e-9)
     # evenly: never two and then none
     gaps = np.diff(np.flatnonzero(plan[:, 0]))
@@ -131,3 +131,38 @@ def test_without_pairs_there_is_no_plan_and_no_number_drawn(rng):
     state = rng.bit_generator.state
     assert SINGLE.schedule(5, 3, 10, rng).shape == (5, 0)
     assert rng.bit_generator.state == state
+
+
+@pytest.mark.parametrize("size", [40, 400])
+def test_columns_that_say_the_same_are_found_in_small_tables_too(rng, size):
+    """Where every value occurs once, any function looks like chance; the order does not."""
+    value = rng.permutation(size)
+    domain = Domain((size, size, 3), (True, True, False))
+    codes = np.stack([value, size - 1 - value, rng.integers(0, 3, size)], axis=1).astype(domain.code_dtype)
+    assert choose_pairs(codes, domain) == (Pair((0, 1), pytest.approx(1)),)
+
+
+def test_in_wide_tables_whatever_determines_another_column_is_looked_at(rng, monkeypatch):
+    """By a random map between levels, which no correlation of ranks shows; ids determine everything by chance."""
+    monkeypatch.setattr(moves, "MOST_PAIRS", 20)
+    domain = Domain((20,) * 29 + (2000,), (False,) * 30)
+    codes = independent(rng, domain, 2000)
+    codes[:, 29] = rng.permutation(2000)
+    codes[:, 17] = rng.integers(0, 20, 20)[codes[:, 4]]
+    assert (4, 17) in chosen(codes, domain)
+    assert len(dependences(codes, domain)) < 25
+
+
+def test_what_one_pair_cannot_use_goes_to_the_others():
+    domain = Domain((255, 255, 2, 2) + (9,) * 5, (True,) * 9)
+    alone = Moves.of(domain, [Pair((0, 1), 0.9)]).rates(9, 5)[0]
+    beside = Moves.of(domain, [Pair((0, 1), 0.9), Pair((2, 3), 1.0)]).rates(9, 5)
+    assert beside[1] == 1
+    assert 0.6 * alone < beside[0] < alone
+
+
+def test_unordered_pairs_cost_what_their_levels_take(rng):
+    """A leaf is entered in up to half of the levels of an outer unordered column, in every run of inner levels."""
+    ordered, unordered = (Moves.of(Domain((200, 200), (o, o)), [Pair((0, 1), 0.9)]) for o in (True, False))
+    assert unordered.cells_per_tree[0] > 100 * ordered.cells_per_tree[0]
+    assert unordered.rates(9, 200)[0] < 0.05 * ordered.rates(9, 200)[0]

@@ -23,15 +23,16 @@ def log_z_rise_after(value: Floats) -> float:
 
 
 def rise_by_chain(value: Floats, n_chains: int) -> Floats:
-    """The same by the states of each chain alone, to first order; value r belongs to chain r % n_chains.
+    """The same if each chain stood for all, to first order; value r belongs to chain r % n_chains.
 
-    Chains that have no state stand where all together do.
+    The mean over chains is the rise itself: a chain with more states counts for more, one with none stands where all
+    together do.
     """
     rise = log_z_rise_after(value)
     weight, chain = np.exp(-value + rise), np.arange(len(value)) % n_chains  # of mean 1
     count = np.bincount(chain, minlength=n_chains)
-    mean = np.bincount(chain, weight, minlength=n_chains) / np.maximum(count, 1)
-    return rise - np.where(count > 0, mean - 1, 0.0)
+    beyond = np.bincount(chain, weight, minlength=n_chains) - count  # by how much the chain's weights are too many
+    return np.asarray(rise - beyond * (n_chains / len(value)))
 
 
 def standard_error(drift: Floats) -> float:

@@ -56,3 +56,15 @@ def squared_maximal_correlation(a, b, size_a, size_b, start, n_rounds):
         square = _means(of_a, a, b, count_b, of_b)
         _means(of_b, b, a, count_a, of_a)
     return square
+
+
+@njit(nogil=True, cache=True)
+def determines(a, b, size_a):
+    """Whether column ``a`` determines column ``b``: no code of the one comes with two of the other."""
+    with_code = np.full(size_a, -1, np.int64)
+    for i in range(a.shape[0]):
+        if with_code[a[i]] < 0:
+            with_code[a[i]] = b[i]
+        elif with_code[a[i]] != b[i]:
+            return False
+    return True

@@ -113,19 +113,19 @@ def draw_pair(
     for i in range(stride):  # what is left: the sum of all rows, and the jumps behind the last
         energy[np.uint64(i)] = 0
         plane[common + np.uint64(i)] = 0
-    total = np.float32(0)
+    total = np.float64(0)  # of up to 65,536 rows
     for k in range(size):
         top = row_sum[np.uint64(k)]
         row_sum[np.uint64(k)] = 0
         if best - top < NEGLIGIBLE:
             shift = base[first + np.uint64(k)] * cold
             row_sum[np.uint64(k)] = exponentiate(weight, np.uint64(k) * n, n, best - shift)
-            total += row_sum[np.uint64(k)]
-    rest, chosen = u_outer * total, np.uint64(0)
+            total += np.float64(row_sum[np.uint64(k)])
+    rest, chosen = np.float64(u_outer) * total, np.uint64(0)
     for k in range(size):
         if row_sum[np.uint64(k)] > 0:
             chosen = np.uint64(k)  # the last row with any weight met: rounding must not lead past it
-            if rest < row_sum[chosen]:
+            if rest < np.float64(row_sum[chosen]):
                 break
-            rest -= row_sum[chosen]
+            rest -= np.float64(row_sum[chosen])
     return chosen, pick(weight, chosen * n, n, u_inner * row_sum[chosen])

@@ -14,10 +14,12 @@ from energyboost.kernels.vectors import FAST
 
 
 @njit(nogil=True)
-def _most_cells(columns, pairs):
-    """The room that the largest of the pairs takes: cells, cells of the plane with its margins, rows."""
+def _most_cells(columns, pairs, due):
+    """The room that the largest of the pairs due takes: cells, cells of the plane with its margins, rows."""
     n_cells, n_plane, n_rows = 1, 1, 1
     for p in range(pairs.shape[0]):
+        if not due[:, p].any():
+            continue
         size, padded = columns.size[pairs[p, 0]], columns.start[pairs[p, 1] + 1] - columns.start[pairs[p, 1]]
         n_rows, n_cells = max(n_rows, size), max(n_cells, size * padded)
         n_plane = max(n_plane, (size + 1) * (padded + LANES))
@@ -51,7 +53,7 @@ def sweeps(width):
         for j in range(n_columns):
             longest = max(longest, columns.start[j + 1] - columns.start[j])
         energy, weight = np.zeros(longest + LANES, np.float32), np.empty(longest, np.float32)
-        n_cells, n_plane, n_rows = _most_cells(columns, pairs)
+        n_cells, n_plane, n_rows = _most_cells(columns, pairs, due)
         plane, cells, row_sum = (
             np.zeros(n_plane, np.float32),
             np.empty(n_cells, np.float32),

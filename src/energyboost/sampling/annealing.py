@@ -16,6 +16,7 @@ from energyboost.sampling.pool import draw_first, first_log_z
 Floats = npt.NDArray[np.float64]
 
 WORK = 200_000_000  # slices times trees, in all
+WIDE = 0.5  # standard deviation of log Z over batches, from which on their mean is not trusted
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +29,19 @@ class LogZ:
 
     def interval(self, coverage: float = 0.95) -> tuple[float, float]:
         """Where log Z is, by Student's distribution."""
-        half = float(student.ppf((1 + coverage) / 2, self.n - 1)) * self.error if self.error > 0 else 0.0
+        half = 0.0
+        if self.error != 0:
+            half = float(student.ppf((1 + coverage) / 2, self.n - 1)) * self.error if self.n > 1 else float("inf")
         return self.value - half, self.value + half
 
 
 def batch_size_for(energy: Energy) -> int:
-    """As many rows per batch as take some seconds: each is moved once per tree, along all columns and trees before."""
-    return int(np.clip(WORK // (16 * max(1, len(energy.columns.size) * energy.n_trees**2 // 2)), 8, 64))
+    """As many rows per batch as take some seconds: each is moved once per tree, along all columns and trees before.
+
+    0 where even 8 would take much longer.
+    """
+    size = WORK // (16 * max(1, len(energy.columns.size) * energy.n_trees**2 // 2))
+    return min(size, 64) if size >= 8 else 0
 
 
 def anneal(
@@ -56,6 +63,9 @@ def anneal(
     log_z = np.array([one for one, _ in batches])
     value = logsumexp(log_z, axis=0) - np.log(n_batches)
     error = np.exp(log_z - value).std(axis=0, ddof=1) / np.sqrt(n_batches)  # of Z itself, as a share
+    # Batches that differ by more are no longer near normal, and the share ends at 1 however far they are apart.
+    spread = log_z.std(axis=0, ddof=1)
+    error = np.where(spread > WIDE, np.maximum(error, spread), error)
     found = [LogZ(*both, n_batches) for both in zip(value.tolist(), error.tolist(), strict=True)]
     return found, np.concatenate([rows for _, rows in batches])
 

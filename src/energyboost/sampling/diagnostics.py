@@ -28,7 +28,9 @@ N_CHAINS, N_SWEEPS = 64, 256
 MOST_SWEEPS = 100
 """So many sweeps are taken at most unless told; chains that need more are slow."""
 AGREE = 1.05
-"""Chains whose R-hat is above this disagree."""
+"""Chains whose R-hat is above this, and above what slow mixing alone explains, disagree."""
+STUCK = 0.75 * N_SWEEPS
+"""Autocorrelation times from here on are too long to be measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +125,8 @@ def watch(energy: Energy, pool: Codes, moves: Moves, n_jobs: int | None = 1) -> 
     for_starts, for_sweeps = np.random.SeedSequence(0).spawn(2)
     n_chains = min(N_CHAINS, len(pool))
     chains = pool[np.random.default_rng(for_starts).permutation(len(pool))[:n_chains]]
-    states = sweep(energy, chains, N_SWEEPS, for_sweeps, moves=moves, n_kept=N_SWEEPS, n_jobs=n_jobs)
+    how = {"n_kept": N_SWEEPS, "block_size": 4}  # small blocks: for all threads, and each with a plan of its own
+    states = sweep(energy, chains, N_SWEEPS, for_sweeps, moves=moves, n_jobs=n_jobs, **how)
     return measure_mixing(states, energy.domain)
 
 
@@ -138,7 +141,7 @@ class Diagnostics:
     mixing : Mixing
         Of chains that start in the pool.
     n_sweeps : int
-        Sweeps that ``sample`` takes by default.
+        Sweeps that ``sample`` takes by default where several chains start from one row of the pool.
     seconds_per_draw : float
         Of one sweep of one chain, on one thread.
     log_z : LogZ
@@ -183,7 +186,7 @@ class Diagnostics:
         """What all this means, and what to do."""
         slowest = self.columns[self.mixing.slowest]
         needed = self.mixing.sweeps_to_forget
-        if self.mixing.iat.max(initial=1.0) >= N_SWEEPS / 4:
+        if self.mixing.iat.max(initial=1.0) >= STUCK:
             words = [
                 f"Chains hardly move along column {slowest!r}: {N_SWEEPS} sweeps are too few to say how slowly. Rows "
                 "from one pool row stay alike. Draw no more rows than the pool has, set pairs=[...] of columns that "
@@ -199,13 +202,19 @@ class Diagnostics:
                 f"Samples are practically independent of where their chains start after {needed} "
                 f"sweep{'s'[: needed != 1]}; column {slowest!r} takes longest."
             ]
-        apart = [name for name, r_hat in zip(self.columns, self.mixing.r_hat, strict=True) if r_hat > AGREE]
+        # at equilibrium, half chains of n sweeps have an R-hat of about sqrt(1 + IAT / n)
+        explained = np.sqrt(1 + self.mixing.iat / (N_SWEEPS // 2))
+        apart = [
+            name
+            for name, r_hat, limit in zip(self.columns, self.mixing.r_hat, AGREE * explained, strict=True)
+            if r_hat > limit
+        ]
         if apart:
             words.append(
                 f"Chains from different rows of the pool disagree about {', '.join(map(repr, apart))}: what few of "
                 "them have visited may come too often or too rarely."
             )
-        error = float(np.hypot(self.log_z.error, np.nan_to_num(self.carried.error)))
+        error = float(np.hypot(self.log_z.error, self.carried.error))  # not a number if there was but one chain
         if abs(self.drift) > 4 * error + 1e-3:
             words.append(
                 f"The pool drifted in training: the log Z carried along is off by {self.drift:+.3f}, more than chance "

@@ -10,9 +10,6 @@ from energyboost.parallel import map_blocks, row_blocks
 from energyboost.sampling.moves import SINGLE, Moves
 
 UNIFORMS_AT_ONCE = 1 << 17  # per block of chains: longer sweeping is cut
-BYTES_AT_ONCE = (
-    1 << 22
-)  # of leaf sets that chains side by side keep: the more chains, the more often a tree is read once
 
 
 def sweep(

@@ -9,7 +9,7 @@ import numpy.typing as npt
 from scipy.stats import rankdata
 
 from energyboost.kernels.arrays import LANES
-from energyboost.kernels.dependence import squared_maximal_correlation
+from energyboost.kernels.dependence import determines, squared_maximal_correlation
 from energyboost.model.baseline import Codes
 from energyboost.model.domain import Domain
 from energyboost.parallel import map_blocks
@@ -17,10 +17,11 @@ from energyboost.parallel import map_blocks
 MOST_CELLS = 1 << 20
 """Pairs with more cells than this are not drawn jointly: their columns move one after the other."""
 
-# What a pair costs is measured in cells of its plane: finding the leaves takes as long as some more of these, and
-# drawing one column alone as long as so many.
+# What a pair costs is measured in cells of its plane; drawing one column alone takes as long as so many:
 CELLS_PER_DRAW, CELLS_PER_TREE = 300, 14
-CELLS_PER_PAIR = 100  # and for each tree
+# Finding the leaves of a tree takes as long as so many cells for each column, entering them as so many for each leaf
+# and run of codes that it is entered in; some leaves of a tree are reached along two columns.
+CELLS_PER_COLUMN, CELLS_PER_ENTRY, LEAVES = 2, 6, 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +37,8 @@ class Moves:
     """Pairs of columns, (outer, inner), to be drawn jointly after sweeps."""
 
     pairs: tuple[tuple[int, int], ...] = ()
-    cells: tuple[int, ...] = ()  # of each pair's plane
+    cells: tuple[int, ...] = ()  # that each pair costs
+    cells_per_tree: tuple[int, ...] = ()  # and for each tree
     weights: tuple[float, ...] = ()
     effort: float = 1.0  # on all pairs together, in sweeps
 
@@ -50,13 +52,24 @@ class Moves:
         chosen = list(pairs)
         turned = tuple(_oriented(domain, *pair.columns) for pair in chosen)
         strength = [min(max(pair.dependence, 0.01), 0.98) for pair in chosen]
-        return cls(turned, tuple(_cells(domain, *pair) for pair in turned), tuple(r / (1 - r) for r in strength))
+        return cls(
+            turned,
+            tuple(_cells(domain, *pair) for pair in turned),
+            tuple(_cells_per_tree(domain, *pair) for pair in turned),
+            tuple(r / (1 - r) for r in strength),
+        )
 
     def rates(self, n_columns: int, n_trees: int) -> npt.NDArray[np.float64]:
         """How often each pair is drawn per sweep, so that all together take ``effort``; none more than once."""
         budget = self.effort * n_columns * (CELLS_PER_DRAW + CELLS_PER_TREE * n_trees)
-        share, cost = np.array(self.weights), np.array(self.cells) + CELLS_PER_PAIR * n_trees
-        rates: npt.NDArray[np.float64] = np.minimum(1, budget * share / max(share.sum(), 1e-12) / cost)
+        cost = np.array(self.cells, float) + np.array(self.cells_per_tree, float) * n_trees
+        share, rates = np.array(self.weights), np.zeros(len(cost))
+        for _ in range(len(cost)):  # what one pair cannot use, because it is drawn every time, goes to the others
+            open_ = rates < 1
+            left = budget - cost[~open_].sum()
+            if left <= 0 or not open_.any():
+                break
+            rates[open_] = np.minimum(1, left * share[open_] / share[open_].sum() / cost[open_])
         return rates
 
     def schedule(self, n_sweeps: int, n_columns: int, n_trees: int, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
@@ -80,6 +93,14 @@ def _oriented(domain: Domain, a: int, b: int) -> tuple[int, int]:
     if domain.ordered[a] != domain.ordered[b]:
         return (a, b) if domain.ordered[a] else (b, a)
     return min((a, b), (b, a), key=lambda pair: _cells(domain, *pair))
+
+
+def _cells_per_tree(domain: Domain, outer: int, inner: int) -> int:
+    # a leaf is entered at two codes of an ordered outer column, in up to half of the levels of another one, and there
+    # once or in each run of LANES levels
+    entries = 2 if domain.ordered[outer] else 1 + domain.sizes[outer] // 2
+    entries *= 1 if domain.ordered[inner] else -(-domain.sizes[inner] // LANES)
+    return CELLS_PER_COLUMN * domain.n_columns + CELLS_PER_ENTRY * LEAVES * entries // 2
 
 
 def _cells(domain: Domain, outer: int, inner: int) -> int:
@@ -122,16 +143,18 @@ def dependences(
     """How strongly pairs of columns depend on each other: all pairs that can be drawn jointly, or those given.
 
     The squared maximal correlation is the share by which drawing two columns in turn forgets slower than drawing them
-    jointly: at 1, never. What it is with the rows of one column permuted is taken for chance. Where there are more than
-    ``MOST_PAIRS``, only those are looked at that are most correlated in rank or in distance from the median.
+    jointly: at 1, never. What it is with the rows of one column permuted is taken for chance; of two ordered columns
+    the correlation of codes, which chance hardly raises, counts where it is more. Where there are more than
+    ``MOST_PAIRS``, those are looked at that are most correlated in rank or in distance from the median, and all in
+    which one column determines the other.
     """
     varying = [j for j in range(domain.n_columns) if domain.sizes[j] > 1]
     rng = np.random.default_rng(0)
     rows = rng.permutation(len(codes))
     if pairs is None:
         pairs = [pair for pair in combinations(varying, 2) if cells_of(domain, *pair) <= MOST_CELLS]
-    if len(pairs) > MOST_PAIRS:
-        pairs = _most_correlated(codes[rows[:LEAST_ROWS]], pairs)
+        if len(pairs) > MOST_PAIRS:
+            pairs = _candidates(codes[rows[:LEAST_ROWS]], domain, pairs)
     n_rows = int(np.clip(WORK // max(1, 4 * ROUNDS * len(pairs)), LEAST_ROWS, MOST_ROWS))
     rows = rows[:n_rows]
     shuffled = rng.permutation(len(rows))
@@ -143,12 +166,15 @@ def dependences(
         sizes = domain.sizes[a], domain.sizes[b]
         found = squared_maximal_correlation(columns[a], columns[b], *sizes, starts[a], ROUNDS)
         chance = squared_maximal_correlation(columns[a], columns[b][shuffled], *sizes, starts[a], ROUNDS)
-        return Pair(pair, float(np.clip((found - chance) / max(1e-12, 1 - chance), 0, 1)))
+        value = (found - chance) / max(1e-12, 1 - chance)
+        if domain.ordered[a] and domain.ordered[b] and np.ptp(columns[a]) > 0 and np.ptp(columns[b]) > 0:
+            value = max(value, float(np.corrcoef(columns[a], columns[b])[0, 1]) ** 2)
+        return Pair(pair, float(np.clip(value, 0, 1)))
 
     return map_blocks(dependence, pairs, n_jobs)
 
 
-def _most_correlated(codes: Codes, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
+def _candidates(codes: Codes, domain: Domain, pairs: list[tuple[int, int]]) -> list[tuple[int, int]]:
     ranks = rankdata(codes, axis=0)
     functions = [ranks, np.abs(ranks - np.median(ranks, axis=0))]
     for values in functions:
@@ -157,4 +183,12 @@ def _most_correlated(codes: Codes, pairs: list[tuple[int, int]]) -> list[tuple[i
     strongest = np.max([np.abs(f.T @ g) for f in functions for g in functions], axis=0)
     a, b = np.array(pairs).T
     best = np.argsort(-np.maximum(strongest[a, b], strongest[b, a]), kind="stable")[:MOST_PAIRS]
-    return [pairs[i] for i in np.sort(best)]
+    columns = [np.ascontiguousarray(codes[:, j]) for j in range(domain.n_columns)]
+    # a column with a code of its own in most rows determines every other by chance
+    telling = [2 * len(np.unique(column)) <= len(column) for column in columns]
+
+    def bound(a: int, b: int) -> bool:
+        return telling[a] and bool(determines(columns[a], columns[b], domain.sizes[a]))
+
+    kept = set(best.tolist())
+    return [pair for i, pair in enumerate(pairs) if i in kept or bound(*pair) or bound(*pair[::-1])]
