@@ -24,9 +24,6 @@ from energyboost.tables import Schema, encode
 
 Floats = npt.NDArray[np.float64]
 
-EFFORT_IN_TRAINING = 0.1
-"""On pairs, in sweeps: more makes training slower and predictions no better (docs/decisions.md)."""
-
 
 class NRGBoost(DensityMixin, BaseEstimator):
     """One model of a whole table: boosted trees on its joint density.
@@ -66,8 +63,8 @@ class NRGBoost(DensityMixin, BaseEstimator):
     burn_in : int, default=100
         Sweeps discarded at the start of a restarted chain.
     pairs : "auto" or list of pairs of column names, default="auto"
-        Columns to draw jointly, besides drawing every column in turn: those that depend on each other so much that
-        chains would move slowly. "auto" finds them in the table; ``pairs_`` says which.
+        Columns that sampling draws jointly, besides drawing every column in turn: those that depend on each other so
+        much that chains would move slowly. "auto" finds them in the table; ``pairs_`` says which.
     max_bins : int, default=255
         Most codes for a column of numbers; a number with fewer distinct values keeps each of them.
     max_levels : int, default=1000
@@ -172,7 +169,7 @@ class NRGBoost(DensityMixin, BaseEstimator):
         pairs = self._choose_pairs(schema, codes, n_jobs)
         moves = Moves.of(schema.domain, pairs)
         state, history = start(codes, schema.domain, config), []
-        rounds = boost(state, codes, config, seed, n_jobs, replace(moves, effort=EFFORT_IN_TRAINING))
+        rounds = boost(state, codes, config, seed, n_jobs)
         for latest, info in tqdm(rounds, total=config.n_trees, unit="tree", disable=not verbose):
             state = latest
             history.append(asdict(info))

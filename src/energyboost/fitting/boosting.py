@@ -13,7 +13,6 @@ from energyboost.kernels.grow import Reference
 from energyboost.model.baseline import Baseline
 from energyboost.model.domain import Domain
 from energyboost.model.energy import Codes, Energy, columns_of
-from energyboost.sampling.moves import SINGLE, Moves
 from energyboost.sampling.pool import Pool
 
 
@@ -62,13 +61,11 @@ def boost(
     config: BoostingConfig,
     seed: int,
     n_jobs: int | None = 1,
-    moves: Moves = SINGLE,
 ) -> Iterator[tuple[BoostingState, RoundInfo]]:
     """Train on rows of codes up to ``config.n_trees`` trees, yielding the state after every round.
 
     The energy of ``state`` grows in place. Randomness of round t comes from ``(seed, t)`` alone, so a run depends
-    neither on ``n_jobs`` nor on where it was started from. The chains of the pool draw the pairs of ``moves`` jointly.
-    The iteration ends early when no leaf may be split.
+    neither on ``n_jobs`` nor on where it was started from. The iteration ends early when no leaf may be split.
     """
     energy, pool, drift = state.energy, state.pool, state.drift
     size = config.resolve_pool_size(len(codes))
@@ -92,7 +89,6 @@ def boost(
                 grown.pool_leaf,
                 for_pool,
                 refresh=config.refresh,
-                moves=moves,
                 restart_from=codes if config.refill == "restart" else None,
                 burn_in=config.burn_in,
                 n_jobs=n_jobs,
