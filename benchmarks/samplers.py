@@ -126,7 +126,8 @@ def _slowest(density: TableDensity, size: int) -> npt.NDArray[np.int64]:
 
 
 def _always(moves: Moves) -> Moves:
-    return replace(moves, cells=(1,) * len(moves.pairs), weights=(1e6,) * len(moves.pairs))
+    n = len(moves.pairs)
+    return replace(moves, cells=(1,) * n, cells_per_tree=(0,) * n, weights=(1.0,) * n)
 
 
 WAYS: dict[str, Way] = {

@@ -40,7 +40,6 @@ class Moves:
     cells: tuple[int, ...] = ()  # that each pair costs
     cells_per_tree: tuple[int, ...] = ()  # and for each tree
     weights: tuple[float, ...] = ()
-    effort: float = 1.0  # on all pairs together, in sweeps
 
     @classmethod
     def of(cls, domain: Domain, pairs: Iterable[Pair]) -> "Moves":
@@ -60,8 +59,8 @@ class Moves:
         )
 
     def rates(self, n_columns: int, n_trees: int) -> npt.NDArray[np.float64]:
-        """How often each pair is drawn per sweep, so that all together take ``effort``; none more than once."""
-        budget = self.effort * n_columns * (CELLS_PER_DRAW + CELLS_PER_TREE * n_trees)
+        """How often each pair is drawn per sweep, so that all together take about as long as the sweep; none twice."""
+        budget = n_columns * (CELLS_PER_DRAW + CELLS_PER_TREE * n_trees)
         cost = np.array(self.cells, float) + np.array(self.cells_per_tree, float) * n_trees
         share, rates = np.array(self.weights), np.zeros(len(cost))
         for _ in range(len(cost)):  # what one pair cannot use, because it is drawn every time, goes to the others
