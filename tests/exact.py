@@ -68,11 +68,39 @@ def sweep_matrix(domain, probability, free=None):
     return matrix
 
 
-def pair_matrix(domain, probability, a, b):
-    """Transition probabilities of drawing two columns jointly from their conditional."""
+def reflected_site_matrix(domain, probability, column):
+    """Transition probabilities of reflecting one column: where so much lay below, so much lies above.
+
+    A code is the stretch of [0, 1] that its probability takes; it goes to the codes that its mirror image overlaps.
+    """
     rows = cells(domain)
-    others = [j for j in range(domain.n_columns) if j not in (a, b)]
+    matrix = np.zeros((len(rows), len(rows)))
+    for here, row in enumerate(rows):
+        share = conditional(domain, probability, row, column)
+        below = np.concatenate([[0], np.cumsum(share)])
+        low, high = 1 - below[row[column] + 1], 1 - below[row[column]]
+        for code in range(len(share)):
+            there = row.copy()
+            there[column] = code
+            overlap = max(0.0, min(high, below[code + 1]) - max(low, below[code]))
+            matrix[here, cell_numbers(domain, [there])[0]] = overlap / (high - low)
+    return matrix
+
+
+def reflected_sweep_matrix(domain, probability):
+    """Transition probabilities of a sweep that reflects ordered columns and draws the others anew."""
+    matrix = np.eye(len(probability))
+    for column, ordered in enumerate(domain.ordered):
+        matrix = matrix @ (reflected_site_matrix if ordered else site_matrix)(domain, probability, column)
+    return matrix
+
+
+def pair_matrix(domain, probability, outer, inner, stride=1):
+    """Transition probabilities of drawing two columns jointly from their conditional, the outer one in strides."""
+    rows = cells(domain).astype(int)
+    others = [j for j in range(domain.n_columns) if j not in (outer, inner)]
     same = (rows[:, None, others] == rows[None, :, others]).all(axis=2)
+    same &= (rows[:, None, outer] - rows[None, :, outer]) % stride == 0
     matrix = same * probability
     return matrix / matrix.sum(axis=1, keepdims=True)
 

@@ -92,15 +92,20 @@ def draw(probabilities, uniform):
     return code, nearest
 
 
-def sweep(energy, row, free, uniforms, temperature=1.0, n_trees=None, told=None):
+def sweep(energy, row, free, uniforms, temperature=1.0, n_trees=None, told=None, reflected=False):
     """One Gibbs sweep over the ``free`` columns of a row: its new codes, and every (code, distance) drawn.
 
-    ``told`` holds codes to go on with instead of the drawn ones, to follow another sampler step by step.
+    ``told`` holds codes to go on with instead of the drawn ones, to follow another sampler step by step. If
+    ``reflected``, an ordered column goes to where as much lies above as lay below it; the uniform number of a column
+    says where within its own share it is.
     """
     row, drawn = [int(code) for code in row], []
-    for j, uniform in zip(free, uniforms, strict=True):
+    for j in free:
         probabilities = softmax(slice_of(energy, row, j, n_trees) / temperature)
-        drawn.append(draw(probabilities, float(uniform)))
+        place = float(uniforms[j])
+        if reflected and energy.domain.ordered[j]:
+            place = 1 - (math.fsum(probabilities[: row[j]]) + place * probabilities[row[j]])
+        drawn.append(draw(probabilities, place))
         row[j] = drawn[-1][0] if told is None else int(told[j])
     return row, drawn
 
@@ -120,8 +125,17 @@ def pair_probabilities(energy, row, outer, inner, temperature=1.0, n_trees=None)
 
 
 def draw_pair(energy, row, outer, inner, uniforms, temperature=1.0, n_trees=None, told=None):
-    """Both codes, each with its distance: the outer one from its marginal, the inner one given it (or ``told``)."""
+    """Both codes, each with its distance: the outer one from its marginal, the inner one given it (or ``told``).
+
+    Only every second, third, ... code of an outer column is looked at, so that no more than 64 are.
+    """
+    size = energy.domain.sizes[outer]
+    stride = math.ceil(size / 64)
+    if stride > 1 and float(uniforms[2]) < 0.5:
+        stride += 1
     probabilities = pair_probabilities(energy, row, outer, inner, temperature, n_trees)
+    probabilities[[k for k in range(size) if k % stride != row[outer] % stride]] = 0
+    probabilities /= probabilities.sum()
     marginal = probabilities.sum(axis=1)
     first = draw(marginal, float(uniforms[0]))
     given = first[0] if told is None else int(told)

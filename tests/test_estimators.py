@@ -423,11 +423,3 @@ def test_pairs_may_be_chosen(table):
 def test_pairs_that_make_no_sense_are_refused(table, pairs, message):
     with pytest.raises(ValueError, match=message):
         NRGBoost(**SMALL, pairs=pairs).fit(table)
-
-
-def test_pairs_that_are_too_large_are_refused(table, monkeypatch):
-    from energyboost.estimators import nrgboost
-
-    monkeypatch.setattr(nrgboost, "MOST_CELLS", 10)
-    with pytest.raises(ValueError, match=r"the pair .* has [\d,]+ combinations of codes, more than the 10 that"):
-        NRGBoost(**SMALL, pairs=[("sex", "height")]).fit(table)

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from energyboost.kernels.arrays import PLANE_ROWS
+from energyboost.kernels.pairs import spread_rows
 from energyboost.kernels.sweeps import sweeps
 from energyboost.model import leafindex
 from tests import naive
@@ -12,20 +14,22 @@ NEAR = 2e-5  # rounding in single precision may decide a draw so close to a boun
 MANY = Domain((2, 17, 9, 5) + (2, 3) * 9, (True, False, True, False) + (True, False) * 9)
 
 
-def run(energy, rows, pairs, uniforms, *, free=(), due=None, temperature=1.0, n_trees=None):
-    """The rows after each sweep over the free columns and each drawing of the pairs."""
-    codes = rows.copy()
-    out = np.empty((len(rows), uniforms.shape[1], rows.shape[1]), rows.dtype)
-    n_trees = energy.n_trees if n_trees is None else n_trees
+def run(energy, rows, pairs, uniforms, *, free=None, due=True, temperature=1.0, n_trees=None):
+    """The rows after each sweep over the free columns (unless told those of pairs) and, if due, each pair."""
+    codes, n_sweeps = rows.copy(), uniforms.shape[1]
+    out = np.empty((len(rows), n_sweeps, rows.shape[1]), rows.dtype)
+    moving = np.zeros(rows.shape, bool)
+    moving[:, [j for pair in pairs for j in pair] if free is None else free] = True
     sweeps(energy.index.width)(
         energy.columns,
         energy.index.arrays,
-        n_trees,
+        energy.n_trees if n_trees is None else n_trees,
         energy.base,
         np.float32(1 / temperature),
-        np.array(free, np.int64),
+        moving,
+        np.zeros(n_sweeps, bool),
         np.array(pairs, np.int64).reshape(-1, 2),
-        np.ones((uniforms.shape[1], len(pairs)), bool) if due is None else due,
+        np.broadcast_to(due, (n_sweeps, len(pairs))),
         codes,
         uniforms,
         out,
@@ -34,14 +38,20 @@ def run(energy, rows, pairs, uniforms, *, free=(), due=None, temperature=1.0, n_
     return out
 
 
-def assert_twins_agree(rng, energy, rows, pairs, n_sweeps=2, **how):
+def uniforms_for(rng, rows, pairs, n_sweeps=1):
+    return rng.random((len(rows), n_sweeps, rows.shape[1] + 3 * len(pairs)), dtype=np.float32)
+
+
+def assert_twins_agree(rng, energy, rows, pairs, **how):
     """Every draw is that of the plain twin, save few where the uniform number is next to a boundary."""
-    uniforms = rng.random((len(rows), n_sweeps, 2 * len(pairs)), dtype=np.float32)
     n_draws = n_other = 0
-    for p, pair in enumerate(pairs):  # one pair after the other, so that every state is seen
-        drawn = run(energy, rows, [pair], uniforms[:, :1, 2 * p : 2 * p + 2].copy(), **how)[:, 0]
-        for c, row in enumerate(rows):
-            expected = naive.draw_pair(energy, row, *pair, uniforms[c, 0, 2 * p :], told=drawn[c, pair[0]], **how)
+    for pair in pairs:
+        uniforms = uniforms_for(rng, rows, [pair])
+        drawn = run(energy, rows, [pair], uniforms, **how)[:, 0]
+        before = run(energy, rows, [pair], uniforms, due=False, **how)[:, 0]  # after the sweep alone
+        for c, row in enumerate(before):
+            decided_by = uniforms[c, 0, rows.shape[1] :]
+            expected = naive.draw_pair(energy, row, *pair, decided_by, told=drawn[c, pair[0]], **how)
             for j, (code, distance) in zip(pair, expected, strict=True):
                 n_draws += 1
                 if drawn[c, j] != code:
@@ -87,7 +97,7 @@ def test_codes_that_cannot_occur_are_never_drawn(rng):
     for domain, pairs in ALL_KINDS.values():
         energy = random_energy(rng, domain, 4, 40, max_leaves=64, impossible=0.5)
         rows = possible_rows(rng, energy, 30)
-        uniforms = rng.random((30, 5, 2 * len(pairs)), dtype=np.float32)
+        uniforms = uniforms_for(rng, rows, pairs, 5)
         uniforms[:10], uniforms[10:20] = 0, np.nextafter(np.float32(1), np.float32(0))
         drawn = run(energy, rows, pairs, uniforms)
         for j in range(domain.n_columns):
@@ -99,23 +109,61 @@ def test_a_plane_is_left_clean_for_the_next_pair(rng):
     energy = random_energy(rng, MIXED, 4, 40, max_leaves=64)
     rows = random_rows(rng, MIXED, 4)
     pairs = [(2, 3), (0, 1), (3, 1), (2, 0), (1, 3), (0, 3), (2, 3)]
-    uniforms = rng.random((4, 3, 2 * len(pairs)), dtype=np.float32)
-    together = run(energy, rows, pairs, uniforms)
+    uniforms = uniforms_for(rng, rows, pairs, 3)
+    every = [0, 1, 2, 3]
+    together = run(energy, rows, pairs, uniforms, free=every)
     for s in range(3):
+        rows = run(energy, rows, [], np.ascontiguousarray(uniforms[:, s : s + 1, :4]), free=every)[:, 0]
         for p, pair in enumerate(pairs):
-            rows = run(energy, rows, [pair], np.ascontiguousarray(uniforms[:, s : s + 1, 2 * p : 2 * p + 2]))[:, 0]
+            rows = drawn_alone(energy, rows, pair, uniforms[:, s, 4 + 3 * p : 7 + 3 * p])
         assert np.array_equal(rows, together[:, s])
+
+
+def drawn_alone(energy, rows, pair, uniforms):
+    """A pair without the sweep before it, whose columns are swept by numbers that lead to where they are."""
+    stay = np.empty((len(rows), 1, rows.shape[1] + 3), np.float32)
+    stay[:, 0, rows.shape[1] :] = uniforms
+    moved = rows.copy()
+    for j in range(rows.shape[1]):
+        probability = energy.conditional(moved, j)
+        here = np.arange(len(rows)), rows[:, j]
+        stay[:, 0, j] = np.cumsum(probability, axis=1)[here] - probability[here] / 2
+    assert np.array_equal(run(energy, rows, [pair], stay, due=False)[:, 0], rows)
+    return run(energy, rows, [pair], stay)[:, 0]
 
 
 def test_pairs_come_after_the_sweep_and_some_may_be_left_out(rng):
     energy = random_energy(rng, ORDERED, 4, 40, max_leaves=64)
     rows = random_rows(rng, ORDERED, 5)
-    uniforms = rng.random((5, 1, 7), dtype=np.float32)
-    due = np.array([[True, False]])
-    both = run(energy, rows, [(0, 1), (1, 2)], uniforms, free=[0, 1, 2], due=due)
-    swept = run(energy, rows, [], np.ascontiguousarray(uniforms[:, :, :3]), free=[0, 1, 2])[:, 0]
-    then = run(energy, swept, [(0, 1)], np.ascontiguousarray(uniforms[:, :, 3:5]))
-    assert np.array_equal(both, then)
+    pairs, every = [(0, 1), (1, 2)], [0, 1, 2]
+    uniforms = uniforms_for(rng, rows, pairs)
+    both = run(energy, rows, pairs, uniforms, free=every, due=np.array([[True, False]]))[:, 0]
+    swept = run(energy, rows, [], np.ascontiguousarray(uniforms[:, :, :3]), free=every)[:, 0]
+    assert np.array_equal(both, drawn_alone(energy, swept, (0, 1), uniforms[:, 0, 3:6]))
+    assert not np.array_equal(both, swept)
+
+
+def test_a_pair_with_a_column_held_is_left_out(rng):
+    energy = random_energy(rng, ORDERED, 4, 40, max_leaves=64)
+    rows = random_rows(rng, ORDERED, 30)
+    uniforms = uniforms_for(rng, rows, [(0, 1)])
+    drawn = run(energy, rows, [(0, 1)], uniforms, free=[1, 2])
+    assert np.array_equal(drawn, run(energy, rows, [(0, 1)], uniforms, free=[1, 2], due=False))
+    assert (drawn[:, 0, 0] == rows[:, 0]).all()
+    assert (drawn[:, 0, 1:] != rows[:, 1:]).any()
+
+
+@pytest.mark.parametrize("size", [1, 2, 63, 64, 65, 128, 129, 255, 1000, 65_536])
+@pytest.mark.parametrize("uniform", [0.0, 0.9])
+def test_rows_are_codes_a_stride_apart_the_present_one_among_them(size, uniform):
+    for code in {0, size // 3, size - 1}:
+        row_of = np.empty(size + 1, np.uint8)
+        first, stride, n_rows = spread_rows(size, code, np.float32(uniform), row_of)
+        chosen = list(range(first, size, stride))
+        assert code in chosen
+        assert len(chosen) == n_rows <= PLANE_ROWS
+        assert row_of.tolist() == [sum(k < limit for k in chosen) for limit in range(size + 1)]
+        assert stride == max(1, -(-size // PLANE_ROWS)) + (size > PLANE_ROWS and uniform < 0.5)
 
 
 def test_the_largest_byte_is_a_code_like_any_other(rng):
@@ -124,6 +172,6 @@ def test_the_largest_byte_is_a_code_like_any_other(rng):
     rows = random_rows(rng, domain, 3)
     rows[0, :2] = 255
     assert_twins_agree(rng, energy, rows, [(0, 1), (2, 0), (1, 2)])
-    uniforms = np.full((3, 1, 2), np.nextafter(np.float32(1), np.float32(0)))
+    uniforms = np.full((3, 1, 6), np.nextafter(np.float32(1), np.float32(0)))
     drawn = run(energy, rows, [(0, 1)], uniforms)[:, 0]
-    assert (drawn[:, 0] > 250).all()
+    assert (drawn[:, 0] > 245).all()

@@ -4,13 +4,14 @@ The model of a test is fixed; the seed decides the draws alone. Every test has a
 draws against what a wrong sampler would do must fail.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from energyboost.fitting.config import BoostingConfig
 from energyboost.fitting.grow import grow_tree
 from energyboost.kernels.grow import Reference
-from energyboost.kernels.sweeps import sweeps
 from energyboost.model.energy import Energy
 from energyboost.sampling import gibbs
 from energyboost.sampling.gibbs import sweep
@@ -79,18 +80,54 @@ def test_the_first_trees_can_be_sampled_alone(energy, seed):
     assert rows_contradicted(counts, exact.sweep_matrix(DOMAIN, exact.probabilities(energy)))
 
 
-def test_held_columns_condition_the_others(energy, rng):
-    codes, free = started_everywhere(20_000), np.array([1, 3])
-    uniforms = rng.random((len(codes), 1, 2), dtype=np.float32)
-    kept = np.empty((len(codes), 0, 4), codes.dtype)
-    kernel = sweeps(energy.index.width)
-    pairs, due = np.empty((0, 2), np.int64), np.empty((1, 0), bool)
-    sets, cold = energy.index.arrays, np.float32(1)
-    kernel(energy.columns, sets, 4, energy.base, cold, free, pairs, due, codes, uniforms, kept)
+def test_held_columns_condition_the_others(energy, seed):
+    free = [1, 3]
+    codes = started_everywhere(20_000)
+    sweep(energy, codes, 1, np.random.SeedSequence(seed), free=np.tile(np.isin(range(4), free), (len(codes), 1)))
     counts = [counts_of(part) for part in np.split(codes, N_CELLS)]
     probability = exact.probabilities(energy)
     assert not rows_contradicted(counts, exact.sweep_matrix(DOMAIN, probability, free))
     assert rows_contradicted(counts, exact.sweep_matrix(DOMAIN, probability))
+
+
+def test_reflected_sweeps_lead_from_cell_to_cell_as_often_as_the_exact_matrix_says(seed):
+    domain = Domain((4, 2, 3), (True, False, True))
+    energy = random_energy(np.random.default_rng(2), domain, 4, 8, scale=1)
+    probability = exact.probabilities(energy)
+    drawn, reflected = exact.sweep_matrix(domain, probability), exact.reflected_sweep_matrix(domain, probability)
+    np.testing.assert_allclose(probability @ reflected, probability, rtol=1e-12)
+    np.testing.assert_allclose(reflected.sum(axis=1), 1, rtol=1e-12)
+    moves = Moves(reflecting=True)
+    assert moves.reflections(4).tolist() == [False, True, True, False]
+    codes = np.repeat(exact.cells(domain), 20_000, axis=0)
+    sweep(energy, codes, 2, np.random.SeedSequence(seed), moves=moves)
+    counts = [np.bincount(exact.cell_numbers(domain, part), minlength=24) for part in np.split(codes, 24)]
+    assert not rows_contradicted(counts, drawn @ reflected)
+    # the controls: two sweeps drawn anew, and the columns reflected in the opposite order
+    assert rows_contradicted(counts, drawn @ drawn)
+    backwards = np.eye(24)
+    for column, site in ((2, exact.reflected_site_matrix), (1, exact.site_matrix), (0, exact.reflected_site_matrix)):
+        backwards = backwards @ site(domain, probability, column)
+    assert rows_contradicted(counts, drawn @ backwards)
+
+
+def test_of_an_outer_column_with_many_codes_each_draw_looks_at_some(seed):
+    domain = Domain((70, 3), (True, False))
+    energy = random_energy(np.random.default_rng(3), domain, 4, 12, scale=1)
+    moves = replace(Moves.of(domain, [Pair((0, 1), 0.9)]), cells=(1,), cells_per_tree=(0,), reflecting=False)
+    assert moves.pairs == ((0, 1),)
+    probability = exact.probabilities(energy)
+    single = exact.sweep_matrix(domain, probability)
+    pair = sum(exact.pair_matrix(domain, probability, 0, 1, stride) for stride in (2, 3)) / 2
+    np.testing.assert_allclose(probability @ pair, probability, rtol=1e-12)
+    codes = np.repeat(exact.cells(domain)[:1], 400_000, axis=0)
+    # after the sweep, column 0 stands where it is drawn given level 0, and the pair starts from there
+    sweep(energy, codes, 1, np.random.SeedSequence(seed), moves=moves)
+    counts = np.bincount(exact.cell_numbers(domain, codes), minlength=210)
+    assert not contradicted(counts, (single @ pair)[0])
+    # the controls: one stride alone, and all codes
+    assert contradicted(counts, single[0])
+    assert contradicted(counts, (single @ exact.pair_matrix(domain, probability, 0, 1))[0])
 
 
 @pytest.mark.parametrize("pairs", [[(0, 1)], [(1, 3)], [(0, 3)], [(0, 1), (3, 1)]], ids=str)
@@ -99,8 +136,7 @@ def test_pairs_after_a_sweep_are_drawn_from_their_joint_conditional(energy, seed
     assert (moves.rates(4, 4) == 1).all()
     counts = transitions(energy, seed, moves=moves)
     probability = exact.probabilities(energy)
-    single = exact.sweep_matrix(DOMAIN, probability)
-    expected = single
+    single = expected = exact.sweep_matrix(DOMAIN, probability)
     for a, b in moves.pairs:
         expected = expected @ exact.pair_matrix(DOMAIN, probability, a, b)
     np.testing.assert_allclose(probability @ expected, probability, rtol=1e-12)

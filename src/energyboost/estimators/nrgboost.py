@@ -19,7 +19,7 @@ from energyboost.fitting.config import PARAMETERS, BoostingConfig, Growth, Refil
 from energyboost.model.energy import Codes
 from energyboost.parallel import resolve_n_jobs
 from energyboost.sampling.diagnostics import Diagnostics
-from energyboost.sampling.moves import MOST_CELLS, Moves, Pair, cells_of, choose_pairs, given_pairs
+from energyboost.sampling.moves import Moves, Pair, choose_pairs, given_pairs
 from energyboost.tables import Schema, encode
 
 Floats = npt.NDArray[np.float64]
@@ -268,12 +268,6 @@ class NRGBoost(DensityMixin, BaseEstimator):
             a, b = sorted(schema.index_of(name) for name in pair)
             if a == b:
                 raise ParameterError(f"each of pairs is two different columns; got {pair!r}")
-            cells = cells_of(schema.domain, a, b)
-            if cells > MOST_CELLS:
-                raise ParameterError(
-                    f"the pair {pair!r} has {cells:,} combinations of codes, more than the {MOST_CELLS:,} that can be "
-                    "drawn jointly: lower max_bins, or leave the pair out"
-                )
             wanted.append((a, b))
         return given_pairs(codes, schema.domain, wanted, n_jobs)
 

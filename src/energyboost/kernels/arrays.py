@@ -11,6 +11,9 @@ LANES = 16
 FAN = 16
 """The most children of a treelet: as many bits as one of its sets has."""
 
+PLANE_ROWS = 64
+"""Codes of the outer one of two columns that are looked at when both are drawn jointly."""
+
 IMPOSSIBLE = np.float32(-1e30)
 """The energy of a code that cannot occur (a finite stand-in for minus infinity)."""
 

@@ -75,11 +75,21 @@ def pick(weight, start, n, rest):
 
 
 @njit(nogil=True, fastmath=FAST, error_model="numpy")
-def draw(ordered, energy, base, first, cold, n_codes, weight, uniform):
-    """Draw a code from softmax((slice + base) * cold) and clear the slice; ``base`` is read from ``first`` on."""
+def draw(ordered, energy, base, first, cold, n_codes, weight, uniform, reflected, code):
+    """Draw a code from softmax((slice + base) * cold) and clear the slice; ``base`` is read from ``first`` on.
+
+    ``reflected`` takes the code as far from the upper end of the distribution as ``code`` is from the lower one; the
+    uniform number then says where within its own share ``code`` is.
+    """
     n, first, start = np.uint64(n_codes), np.uint64(first), np.uint64(0)
     if ordered:
         top = weigh_jumps(energy, base, first, cold, n, weight, start)
     else:
         top = weigh_values(energy, base, first, cold, n, weight, start)
-    return pick(weight, start, n, uniform * exponentiate(weight, start, n, top))
+    total = exponentiate(weight, start, n, top)
+    if not reflected:
+        return pick(weight, start, n, uniform * total)
+    below = uniform * weight[np.uint64(code)]
+    for k in range(np.uint64(code)):
+        below += weight[np.uint64(k)]
+    return pick(weight, start, n, max(np.float32(0), total - below))

@@ -1,7 +1,8 @@
 """Vector code that Numba does not find by itself, written in the words of LLVM."""
 
+import numpy as np
 from llvmlite import ir
-from numba import types
+from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
@@ -10,6 +11,14 @@ from energyboost.kernels.arrays import FAN, IMPOSSIBLE, LANES
 # No NaN occurs, and sums may be reordered: vector code, the same on every call, not on every kind of processor.
 FAST = {"reassoc", "contract", "arcp", "nsz", "nnan"}
 FEW = 20  # columns: up to so many are faster gone through one after the other than looked up for each node
+
+
+@njit(nogil=True)
+def aligned_zeros(n):
+    """``n`` zeros in single precision that begin at a cache line: a vector across two lines waits for both."""
+    room = np.zeros(n + LANES, np.float32)
+    first = -room.ctypes.data % 64 // 4
+    return room[first : first + n]
 
 
 def _splat(builder, value, length):

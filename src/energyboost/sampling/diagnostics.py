@@ -70,12 +70,16 @@ def measure_mixing(states: Codes, domain: Domain) -> Mixing:
 
 
 def _functions(codes: Codes, ordered: bool) -> list[Floats]:
-    """What is followed of a column: its codes, or whether it is at each of its frequent levels."""
+    """What is followed of a column: its codes and how far they are out, or whether it is at its frequent levels.
+
+    Reflected chains cross a distribution fast, and may yet move slowly between its middle and its ends.
+    """
     seen, counts = np.unique(codes, return_counts=True)
     if len(seen) < 2:
         return []
     if ordered:
-        return [codes.astype(float)]
+        place = codes.astype(float)
+        return [place, np.abs(place - np.median(place))]
     frequent = seen[np.argsort(-counts, kind="stable")][:FEW_LEVELS]
     return [(codes == level).astype(float) for level in frequent[: len(seen) - (len(seen) == 2)]]
 
@@ -125,8 +129,8 @@ def watch(energy: Energy, pool: Codes, moves: Moves, n_jobs: int | None = 1) -> 
     for_starts, for_sweeps = np.random.SeedSequence(0).spawn(2)
     n_chains = min(N_CHAINS, len(pool))
     chains = pool[np.random.default_rng(for_starts).permutation(len(pool))[:n_chains]]
-    how = {"n_kept": N_SWEEPS, "block_size": 4}  # small blocks: for all threads, and each with a plan of its own
-    states = sweep(energy, chains, N_SWEEPS, for_sweeps, moves=moves, n_jobs=n_jobs, **how)
+    # small blocks: for all threads, and each with a plan of its own
+    states = sweep(energy, chains, N_SWEEPS, for_sweeps, moves=moves, n_kept=N_SWEEPS, block_size=4, n_jobs=n_jobs)
     return measure_mixing(states, energy.domain)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import numpy as np
+import numpy.typing as npt
 
 from energyboost.kernels.sweeps import sweeps
 from energyboost.model.energy import Codes, Energy
@@ -19,6 +20,7 @@ def sweep(
     seed: np.random.SeedSequence,
     *,
     moves: Moves = SINGLE,
+    free: npt.NDArray[np.bool_] | None = None,
     n_kept: int = 0,
     n_trees: int | None = None,
     temperature: float = 1.0,
@@ -39,21 +41,23 @@ def sweep(
     sets, base = energy.index.arrays, energy.base
     # no hotter than keeps IMPOSSIBLE out of reach, no colder than keeps other energies finite
     cold = np.float32(np.clip(1 / temperature, 1e-20, 1e20))
-    free, pairs = np.arange(n_columns), np.array(moves.pairs, np.int64).reshape(-1, 2)
-    n_uniforms = n_columns + 2 * len(pairs)
+    free = np.ones(codes.shape, bool) if free is None else free
+    pairs = np.array(moves.pairs, np.int64).reshape(-1, 2)
+    n_uniforms = n_columns + 3 * len(pairs)
     blocks = row_blocks(n_chains, block_size)
 
     def run(block: tuple[slice, np.random.SeedSequence]) -> None:
         rows, stream = block
         rng, n = np.random.default_rng(stream), len(codes[rows])
         due = moves.schedule(n_sweeps, n_columns, n_trees, rng)
+        reflected = moves.reflections(n_sweeps)
         for first, last in _stretches(n_sweeps, n_sweeps - n_kept, n * n_uniforms):
             uniforms = rng.random((n, last - first, n_uniforms), dtype=np.float32)
             start = max(first - (n_sweeps - n_kept), 0)
             out = kept[rows, start : start + (last - first if first >= n_sweeps - n_kept else 0)]
             part = np.empty(out.shape, codes.dtype)
-            plan = due[first:last]
-            kernel(energy.columns, sets, n_trees, base, cold, free, pairs, plan, codes[rows], uniforms, part)
+            plan = reflected[first:last], pairs, due[first:last]
+            kernel(energy.columns, sets, n_trees, base, cold, free[rows], *plan, codes[rows], uniforms, part)
             out[:] = part
 
     map_blocks(run, list(zip(blocks, seed.spawn(len(blocks)), strict=True)), n_jobs)

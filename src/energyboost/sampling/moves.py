@@ -1,4 +1,4 @@
-"""What a sweep does besides drawing every column in turn: pairs of columns drawn jointly."""
+"""What sweeps do besides drawing every column in turn: pairs of columns drawn jointly, and reflections."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -8,20 +8,18 @@ import numpy as np
 import numpy.typing as npt
 from scipy.stats import rankdata
 
-from energyboost.kernels.arrays import LANES
+from energyboost.kernels.arrays import LANES, PLANE_ROWS
 from energyboost.kernels.dependence import determines, squared_maximal_correlation
 from energyboost.model.baseline import Codes
 from energyboost.model.domain import Domain
 from energyboost.parallel import map_blocks
 
-MOST_CELLS = 1 << 20
-"""Pairs with more cells than this are not drawn jointly: their columns move one after the other."""
-
-# What a pair costs is measured in cells of its plane; drawing one column alone takes as long as so many:
+# What a pair costs is measured in pairs of cells of its plane; drawing one column alone takes as long as so many:
 CELLS_PER_DRAW, CELLS_PER_TREE = 300, 14
 # Finding the leaves of a tree takes as long as so many cells for each column, entering them as so many for each leaf
 # and run of codes that it is entered in; some leaves of a tree are reached along two columns.
-CELLS_PER_COLUMN, CELLS_PER_ENTRY, LEAVES = 2, 6, 14
+CELLS_PER_COLUMN, CELLS_PER_ENTRY, LEAVES = 2, 5, 22
+SHARE = 0.8  # of the time of a sweep that pairs may take; less than 1, because costs are but estimates
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +32,18 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Moves:
-    """Pairs of columns, (outer, inner), to be drawn jointly after sweeps."""
+    """Pairs of columns, (outer, inner), to be drawn jointly after sweeps, and whether some sweeps reflect.
+
+    To reflect an ordered column is to take it as far from the upper end of its conditional distribution as it was from
+    the lower one. That leaves the model as it is, as drawing the column anew does, but a chain does not turn back at
+    random: it crosses the distribution in fewer sweeps (overrelaxation, Neal 1998).
+    """
 
     pairs: tuple[tuple[int, int], ...] = ()
     cells: tuple[int, ...] = ()  # that each pair costs
     cells_per_tree: tuple[int, ...] = ()  # and for each tree
     weights: tuple[float, ...] = ()
+    reflecting: bool = False
 
     @classmethod
     def of(cls, domain: Domain, pairs: Iterable[Pair]) -> "Moves":
@@ -56,11 +60,12 @@ class Moves:
             tuple(_cells(domain, *pair) for pair in turned),
             tuple(_cells_per_tree(domain, *pair) for pair in turned),
             tuple(r / (1 - r) for r in strength),
+            reflecting=True,
         )
 
     def rates(self, n_columns: int, n_trees: int) -> npt.NDArray[np.float64]:
-        """How often each pair is drawn per sweep, so that all together take about as long as the sweep; none twice."""
-        budget = n_columns * (CELLS_PER_DRAW + CELLS_PER_TREE * n_trees)
+        """How often each pair is drawn per sweep, so that all together take about ``SHARE`` of a sweep; none twice."""
+        budget = SHARE * n_columns * (CELLS_PER_DRAW + CELLS_PER_TREE * n_trees)
         cost = np.array(self.cells, float) + np.array(self.cells_per_tree, float) * n_trees
         share, rates = np.array(self.weights), np.zeros(len(cost))
         for _ in range(len(cost)):  # what one pair cannot use, because it is drawn every time, goes to the others
@@ -70,6 +75,10 @@ class Moves:
                 break
             rates[open_] = np.minimum(1, left * share[open_] / share[open_].sum() / cost[open_])
         return rates
+
+    def reflections(self, n_sweeps: int) -> npt.NDArray[np.bool_]:
+        """Which sweeps reflect ordered columns: two of three, the first draws them anew."""
+        return self.reflecting & (np.arange(n_sweeps) % 3 > 0)
 
     def schedule(self, n_sweeps: int, n_columns: int, n_trees: int, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
         """Which pairs are due after which sweep, (n_sweeps, n_pairs): evenly spread, from a random beginning."""
@@ -82,11 +91,6 @@ SINGLE = Moves()
 """No pairs: columns move one after the other."""
 
 
-def cells_of(domain: Domain, a: int, b: int) -> int:
-    """How many cells it takes to draw two columns jointly; a pair may have ``MOST_CELLS``."""
-    return _cells(domain, *_oriented(domain, a, b))
-
-
 def _oriented(domain: Domain, a: int, b: int) -> tuple[int, int]:
     """Outer and inner column: the inner one is the unordered one, else the one that makes fewer cells."""
     if domain.ordered[a] != domain.ordered[b]:
@@ -95,15 +99,15 @@ def _oriented(domain: Domain, a: int, b: int) -> tuple[int, int]:
 
 
 def _cells_per_tree(domain: Domain, outer: int, inner: int) -> int:
-    # a leaf is entered at two codes of an ordered outer column, in up to half of the levels of another one, and there
-    # once or in each run of LANES levels
-    entries = 2 if domain.ordered[outer] else 1 + domain.sizes[outer] // 2
-    entries *= 1 if domain.ordered[inner] else -(-domain.sizes[inner] // LANES)
+    # a leaf is entered at two codes of an ordered outer column, in some of the levels of another one, and there at
+    # two codes or in each run of LANES levels
+    rows = 2 if domain.ordered[outer] else 1 + min(domain.sizes[outer], PLANE_ROWS) // 4
+    entries = rows * (1 if domain.ordered[inner] else 1 + domain.sizes[inner] // LANES)
     return CELLS_PER_COLUMN * domain.n_columns + CELLS_PER_ENTRY * LEAVES * entries // 2
 
 
 def _cells(domain: Domain, outer: int, inner: int) -> int:
-    return domain.sizes[outer] * -(-domain.sizes[inner] // LANES) * LANES
+    return min(domain.sizes[outer], PLANE_ROWS) * -(-domain.sizes[inner] // LANES) * LANES // 2
 
 
 # --- choosing pairs --------------------------------------------------------------------------------------------------
@@ -112,7 +116,7 @@ ROUNDS = 8  # of the power iteration
 LEAST_ROWS, MOST_ROWS = 2000, 20_000
 WORK = 500_000_000  # row visits in all: of wide tables, fewer rows are looked at
 MOST_PAIRS = 2000  # looked at closely
-STRONG = 0.25
+STRONG = 0.5
 """Pairs that depend on each other by less are left to single moves."""
 
 
@@ -139,7 +143,7 @@ def given_pairs(
 def dependences(
     codes: Codes, domain: Domain, n_jobs: int | None = 1, pairs: list[tuple[int, int]] | None = None
 ) -> list[Pair]:
-    """How strongly pairs of columns depend on each other: all pairs that can be drawn jointly, or those given.
+    """How strongly pairs of columns depend on each other: all pairs, or those given.
 
     The squared maximal correlation is the share by which drawing two columns in turn forgets slower than drawing them
     jointly: at 1, never. What it is with the rows of one column permuted is taken for chance; of two ordered columns
@@ -151,7 +155,7 @@ def dependences(
     rng = np.random.default_rng(0)
     rows = rng.permutation(len(codes))
     if pairs is None:
-        pairs = [pair for pair in combinations(varying, 2) if cells_of(domain, *pair) <= MOST_CELLS]
+        pairs = list(combinations(varying, 2))
         if len(pairs) > MOST_PAIRS:
             pairs = _candidates(codes[rows[:LEAST_ROWS]], domain, pairs)
     n_rows = int(np.clip(WORK // max(1, 4 * ROUNDS * len(pairs)), LEAST_ROWS, MOST_ROWS))
