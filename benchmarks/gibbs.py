@@ -47,7 +47,7 @@ def _rate(session: Session, name: str, goal: Goal, frame: pd.DataFrame, **parame
         parameters["pool_size"] = 4000
     estimator = NRGBoost(random_state=0, n_jobs=session.threads, **parameters)
     fit_seconds, model = timed(lambda: estimator.fit(frame))
-    energy = model.density_.energy
+    energy = model.density_.model.energy
     worker, arrays = session.official(threads=1), session.file(".npz")
     np.savez(arrays, allow_pickle=False, **official_arrays(energy))
     worker("build", arrays=arrays)

@@ -10,8 +10,9 @@ from benchmarks.fits import default_parameters, fit_ours
 from benchmarks.measure import timed
 from benchmarks.records import Goal, Record, judged
 from benchmarks.session import Session
-from energyboost import NRGBoost, TableDensity
+from energyboost import NRGBoost
 from energyboost.model.energy import Codes
+from energyboost.sampling.boosted import Boosted
 from energyboost.sampling.diagnostics import Mixing, measure_mixing
 from energyboost.sampling.gibbs import sweep
 from energyboost.sampling.moves import SINGLE, Moves
@@ -19,7 +20,7 @@ from energyboost.sampling.moves import SINGLE, Moves
 N_CHAINS = 64
 
 
-def chains(density: TableDensity, n_sweeps: int, moves: Moves, seed: int = 1) -> tuple[float, Codes]:
+def chains(density: Boosted, n_sweeps: int, moves: Moves, seed: int = 1) -> tuple[float, Codes]:
     """Seconds per sweep of a chain on one thread, and the states of chains from pool rows."""
     rows = density.pool[np.random.default_rng(seed).permutation(len(density.pool))[:N_CHAINS]]
     sweep(density.energy, rows.copy(), 2, np.random.SeedSequence(0), moves=moves)  # warms
@@ -29,7 +30,7 @@ def chains(density: TableDensity, n_sweeps: int, moves: Moves, seed: int = 1) ->
     return seconds / (n_sweeps * len(rows)), states
 
 
-def mixing_of(density: TableDensity, n_sweeps: int, moves: Moves) -> tuple[float, Mixing]:
+def mixing_of(density: Boosted, n_sweeps: int, moves: Moves) -> tuple[float, Mixing]:
     """Seconds per sweep, and how chains mix."""
     seconds, states = chains(density, n_sweeps, moves)
     return seconds, measure_mixing(states, density.energy.domain)
@@ -50,7 +51,7 @@ def california(session: Session) -> list[Record]:
     train = data.split(data.california())[0]
     settings = default_parameters(session)
     model = fit_ours(session, train, settings, seed=0)[1]
-    density, n_sweeps = model.density_, session.size(2000, 100)
+    density, n_sweeps = model.density_.model, session.size(2000, 100)
     settings |= {"sweeps": n_sweeps, "chains": N_CHAINS, "threads": 1}
     single_seconds, single = mixing_of(density, n_sweeps, SINGLE)
     seconds, mixing = mixing_of(density, n_sweeps, density.moves)
@@ -79,7 +80,7 @@ def adult(session: Session) -> list[Record]:
     settings: dict[str, Any] = default_parameters(session)
     train = data.adult_train()
     model = fit_ours(session, train, settings, seed=0)[1]
-    density, column = model.density_, list(train.columns).index("education")
+    density, column = model.density_.model, list(train.columns).index("education")
 
     def changed(moves: Moves) -> float:
         rows = density.pool[np.random.default_rng(0).permutation(len(density.pool))[: session.size(4000, 400)]]
@@ -106,7 +107,7 @@ def mnist(session: Session) -> list[Record]:
     settings: dict[str, Any] = {"n_trees": session.size(50, 5), "max_leaves": 256, "learning_rate": 0.15}
     train = data.mnist(session.size(10_000, 1000))
     model = fit_ours(session, train, settings, seed=0)[1]
-    density, n = model.density_, session.size(500, 50)
+    density, n = model.density_.model, session.size(500, 50)
 
     def changed(moves: Moves) -> tuple[float, float]:
         rows = density.pool[np.random.default_rng(0).permutation(len(density.pool))[:n]]
@@ -140,8 +141,8 @@ def log_z(session: Session) -> list[Record]:
         model = NRGBoost(n_trees=30, max_leaves=32, learning_rate=0.3, random_state=seed, n_jobs=session.threads).fit(
             table
         )
-        density = model.density_
-        domain = density.schema.domain
+        density = model.density_.model
+        domain = density.domain
         every = np.stack(np.unravel_index(np.arange(np.prod(domain.sizes)), domain.sizes), axis=1)
         energy = density.energy.score(every.astype(domain.code_dtype), n_jobs=session.threads)
         truth = float(np.logaddexp.reduce(energy))

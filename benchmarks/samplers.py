@@ -21,13 +21,14 @@ import numpy.typing as npt
 from benchmarks import data
 from benchmarks.measure import timed
 from benchmarks.tables import circumstances, table, write_between_markers
-from energyboost import NRGBoost, TableDensity
+from energyboost import NRGBoost
 from energyboost.fitting.config import BoostingConfig
-from energyboost.fitting.grow import grow_tree
+from energyboost.fitting.grow import Rows, grow_tree
 from energyboost.kernels.grow import Reference
 from energyboost.model.baseline import Baseline
 from energyboost.model.domain import Domain
 from energyboost.model.energy import Codes, Energy, columns_of
+from energyboost.sampling.boosted import Boosted
 from energyboost.sampling.diagnostics import measure_mixing
 from energyboost.sampling.gibbs import sweep
 from energyboost.sampling.moves import SINGLE, Moves
@@ -40,13 +41,13 @@ TABLES: dict[str, tuple[Callable[[], Any], dict[str, Any]]] = {
     "mnist": (lambda: data.mnist(10_000), {"n_trees": 50}),
 }
 States = npt.NDArray[Any]
-Way = Callable[[TableDensity, Codes, int], States]
+Way = Callable[[Boosted, Codes, int], States]
 
 
-def gibbs(moves_of: Callable[[TableDensity], Moves]) -> Way:
+def gibbs(moves_of: Callable[[Boosted], Moves]) -> Way:
     """Sweeps, with some pairs."""
 
-    def run(density: TableDensity, rows: Codes, n: int) -> States:
+    def run(density: Boosted, rows: Codes, n: int) -> States:
         return sweep(density.energy, rows, n, np.random.SeedSequence(1), moves=moves_of(density), n_kept=n)
 
     return run
@@ -55,7 +56,7 @@ def gibbs(moves_of: Callable[[TableDensity], Moves]) -> Way:
 def tempered(n_levels: int, with_pairs: bool) -> Way:
     """A ladder of models of fewer and fewer trees, down to the first alone, which is drawn exactly; neighbours swap."""
 
-    def run(density: TableDensity, rows: Codes, n: int) -> States:
+    def run(density: Boosted, rows: Codes, n: int) -> States:
         energy, moves, rng = density.energy, density.moves if with_pairs else SINGLE, np.random.default_rng(1)
         trees = np.unique(np.round(np.geomspace(1, energy.n_trees, n_levels)).astype(int))
         ladder = [draw_first(energy, len(rows), rng) for _ in trees[:-1]] + [rows]
@@ -84,7 +85,7 @@ def tempered(n_levels: int, with_pairs: bool) -> Way:
 def blocks(size: int, with_pairs: bool) -> Way:
     """After each sweep, a block of columns proposed from a density tree of these columns."""
 
-    def run(density: TableDensity, rows: Codes, n: int) -> States:
+    def run(density: Boosted, rows: Codes, n: int) -> States:
         energy, moves, rng = density.energy, density.moves if with_pairs else SINGLE, np.random.default_rng(1)
         columns = _slowest(density, size)
         proposal = density_tree(density.pool[:, columns], _part(energy.domain, columns))
@@ -108,7 +109,7 @@ def density_tree(codes: Codes, domain: Domain) -> Energy:
     baseline = Baseline.fit(columns_of(domain), codes, 0.05)
     energy, config = Energy(domain, baseline), BoostingConfig(max_leaves=4096, max_ratio=1e9)
     grown = grow_tree(
-        energy.columns, np.ascontiguousarray(codes), Reference(codes[:0], baseline.probability), config,
+        energy.columns, Rows(np.ascontiguousarray(codes)), Reference(codes[:0], baseline.probability), config,
         np.random.SeedSequence(0),
     )  # fmt: skip
     energy.add(grown.tree.with_values(np.log((0.95 * grown.p + 0.05 * grown.q) / grown.q)))
@@ -119,7 +120,7 @@ def _part(domain: Domain, columns: npt.NDArray[np.int64]) -> Domain:
     return Domain(tuple(domain.sizes[j] for j in columns), tuple(domain.ordered[j] for j in columns))
 
 
-def _slowest(density: TableDensity, size: int) -> npt.NDArray[np.int64]:
+def _slowest(density: Boosted, size: int) -> npt.NDArray[np.int64]:
     rows = density.pool[:N_CHAINS].copy()
     states = sweep(density.energy, rows, 200, np.random.SeedSequence(0), moves=density.moves, n_kept=200)
     return np.sort(np.argsort(-measure_mixing(states, density.energy.domain).iat, kind="stable")[:size])
@@ -156,7 +157,7 @@ def main() -> None:
         load, parameters = TABLES[name]
         frame = load()
         model = NRGBoost(**parameters | ({"n_trees": 10} if options.quick else {}), random_state=0).fit(frame)
-        density = model.density_
+        density = model.density_.model
         n = 30 if options.quick else 200 if name == "mnist" else 1000
         for way, run in WAYS.items():
             starts = density.pool[np.random.default_rng(0).permutation(len(density.pool))[:N_CHAINS]]

@@ -4,6 +4,7 @@ import numpy as np
 
 from energyboost.fitting.boosting import boost, start
 from energyboost.fitting.config import BoostingConfig
+from energyboost.fitting.grow import Rows
 from energyboost.model.baseline import Baseline
 from energyboost.model.domain import Domain
 from energyboost.model.energy import Energy, columns_of
@@ -138,9 +139,10 @@ def random_energy(rng, domain, n_trees, n_leaves, *, max_leaves=None, shape="bus
     return energy
 
 
-def train(codes, domain, *, seed=0, n_jobs=1, **parameters):
+def train(codes, domain, *, seed=0, n_jobs=1, weight=None, **parameters):
     """Train to the end: the last state and what every round reported."""
     config = BoostingConfig(**{"pool_size": 1000, "n_trees": 5, "max_leaves": 8, **parameters})
-    first = start(codes, domain, config)
-    rounds = list(boost(first, codes, config, seed, n_jobs))
+    rows = Rows(codes) if weight is None else Rows.weighted(codes, weight)
+    first = start(rows, domain, config)
+    rounds = list(boost(first, rows, config, seed, n_jobs))
     return rounds[-1][0] if rounds else first, [info for _, info in rounds]

@@ -6,9 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from energyboost import NRGBoost, density
-from energyboost.density import BASELINE_SWEEPS, LEAST_SWEEPS, TableDensity
+from energyboost import NRGBoost
+from energyboost.density import TableDensity
 from energyboost.model.energy import Energy
+from energyboost.sampling import boosted
+from energyboost.sampling.boosted import BASELINE_SWEEPS, LEAST_SWEEPS, Boosted
 from energyboost.tables import Schema
 from tests import exact
 from tests.chance import contradicted
@@ -33,7 +35,7 @@ def known():
         energy.log_z_error.append(1e-9)
     schema = Schema.infer(table_of(exact.cells(DOMAIN)))
     pool = np.repeat(exact.cells(DOMAIN)[:1], 500, axis=0)
-    return TableDensity(schema, energy, pool, pool[:4])
+    return TableDensity(schema, Boosted(energy, pool, pool[:4]))
 
 
 def cells_of(rows):
@@ -44,7 +46,7 @@ def cells_of(rows):
 @pytest.mark.parametrize("n_trees", [0, 1, 3])
 def test_densities_of_all_cells_sum_to_one_after_any_number_of_trees(known, n_trees):
     every = table_of(exact.cells(DOMAIN))
-    expected = exact.probabilities(known.energy, n_trees)
+    expected = exact.probabilities(known.model.energy, n_trees)
     np.testing.assert_allclose(np.exp(known.score_samples(every, n_trees=n_trees)), expected, rtol=1e-9)
 
 
@@ -53,9 +55,9 @@ def test_densities_of_all_cells_sum_to_one_after_any_number_of_trees(known, n_tr
 )
 def test_rows_after_one_sweep_are_those_of_the_transition_matrix(known, seed, start, n_trees, temperature):
     """From where they are said to start, with the trees and at the temperature asked for."""
-    first = {"pool": np.eye(24)[0], "baseline": exact.probabilities(known.energy, 0)}
+    first = {"pool": np.eye(24)[0], "baseline": exact.probabilities(known.model.energy, 0)}
     after = {
-        (t, heat): exact.sweep_matrix(DOMAIN, exact.probabilities(known.energy, t, heat))
+        (t, heat): exact.sweep_matrix(DOMAIN, exact.probabilities(known.model.energy, t, heat))
         for t, heat in [(3, 1.0), (1, 1.0), (3, 2.0)]
     }
     asked = {"start": start, "n_trees": n_trees, "temperature": temperature}
@@ -69,8 +71,8 @@ def test_rows_after_one_sweep_are_those_of_the_transition_matrix(known, seed, st
 
 def test_the_default_number_of_sweeps_follows_the_start_and_what_the_pool_is_of(known, monkeypatch):
     used, n_forget = [], known.diagnostics().n_sweeps
-    monkeypatch.setattr(density, "sweep", lambda energy, codes, n_sweeps, *_, **__: used.append(n_sweeps))
-    monkeypatch.setattr(density, "LEAST_SWEEPS", 2)
+    monkeypatch.setattr(boosted, "sweep", lambda energy, codes, n_sweeps, *_, **__: used.append(n_sweeps))
+    monkeypatch.setattr(boosted, "LEAST_SWEEPS", 2)
     for asked in ({}, {"start": "baseline"}, {"temperature": 0.5}, {"n_trees": 1}, {"n_sweeps": 7}):
         known.sample(3, random_state=0, **asked)
     known.sample(500, random_state=0)
@@ -126,39 +128,42 @@ def test_diagnostics_say_what_was_measured(bound):
 
 
 def test_log_z_of_one_tree_is_exact_and_takes_no_time(known, monkeypatch):
-    monkeypatch.setattr(density, "anneal", None)
-    known.energy.log_z[1] += 0.1
+    monkeypatch.setattr(boosted, "anneal", None)
+    known.model.energy.log_z[1] += 0.1
     for t in (0, 1):
-        assert known.log_z(t).value == pytest.approx(exact.log_z(known.energy, t), abs=1e-12)
+        assert known.log_z(t).value == pytest.approx(exact.log_z(known.model.energy, t), abs=1e-12)
         assert known.log_z(t).error == 0
 
 
 def test_log_densities_use_the_better_estimate_of_log_z(known, monkeypatch):
     exactly = known.log_z()
-    assert (exactly.value, exactly.error) == (known.energy.log_z[-1], 1e-9)
-    known.energy.log_z_error[-1] = 0.5  # annealing is better
-    known._measured.clear()
+    assert (exactly.value, exactly.error) == (known.model.energy.log_z[-1], 1e-9)
+    known.model.energy.log_z_error[-1] = 0.5  # annealing is better
+    known.model._measured.clear()
     annealed = known.log_z()
     assert annealed.error < 0.05
     assert abs(annealed.value - exactly.value) < 6 * annealed.error
-    known.energy.log_z[-1], known.energy.log_z_error[-1] = exactly.value + 1, 1e-9  # surer than it should be
-    known._measured.clear()
+    known.model.energy.log_z[-1], known.model.energy.log_z_error[-1] = (
+        exactly.value + 1,
+        1e-9,
+    )  # surer than it should be
+    known.model._measured.clear()
     assert known.log_z() == annealed
-    monkeypatch.setattr(density, "RELIABLE", 0.0)  # if annealing cannot be believed either, nobody is sure
-    known._measured.clear()
+    monkeypatch.setattr(boosted, "RELIABLE", 0.0)  # if annealing cannot be believed either, nobody is sure
+    known.model._measured.clear()
     assert known.log_z().error == pytest.approx(1, abs=0.1)
-    monkeypatch.setattr(density, "batch_size_for", lambda energy: 0)  # nor where it would take too long
-    known._measured.clear()
-    assert known.log_z() == (known._carried(3))
+    monkeypatch.setattr(boosted, "batch_size_for", lambda energy: 0)  # nor where it would take too long
+    known.model._measured.clear()
+    assert known.log_z() == (known.model._carried(3))
     monkeypatch.undo()
-    known._measured.clear()
+    known.model._measured.clear()
     every = table_of(exact.cells(DOMAIN))
     assert np.exp(known.score_samples(every)).sum() == pytest.approx(1, abs=6 * annealed.error)
 
 
 @pytest.mark.parametrize("n", [0, 1, 499, 500, 1234])
 def test_every_pool_row_starts_a_chain_before_any_starts_a_second(rng, n):
-    times = np.bincount(density._spread(n, 500, rng), minlength=500)
+    times = np.bincount(boosted._spread(n, np.ones(500), rng), minlength=500)
     assert times.sum() == n
     assert np.ptp(times) <= 1
 

@@ -4,9 +4,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from energyboost.conditional import Conditional
     from energyboost.density import TableDensity
     from energyboost.errors import DataError, ModelFileError, ParameterError
     from energyboost.estimators import NRGBoost
+    from energyboost.joint import Joint
+    from energyboost.where import between, ge, gt, isin, le, lt, missing, not_missing
 
 __version__ = "0.1.0"
 
@@ -17,9 +20,35 @@ _HOME = {
     "NRGBoost": "energyboost.estimators",
     "ParameterError": "energyboost.errors",
     "TableDensity": "energyboost.density",
+    "Conditional": "energyboost.conditional",
+    "Joint": "energyboost.joint",
+    "between": "energyboost.where",
+    "ge": "energyboost.where",
+    "gt": "energyboost.where",
+    "isin": "energyboost.where",
+    "le": "energyboost.where",
+    "lt": "energyboost.where",
+    "missing": "energyboost.where",
+    "not_missing": "energyboost.where",
 }
 
-__all__ = ["DataError", "ModelFileError", "NRGBoost", "ParameterError", "TableDensity"]
+__all__ = [
+    "Conditional",
+    "DataError",
+    "Joint",
+    "ModelFileError",
+    "NRGBoost",
+    "ParameterError",
+    "TableDensity",
+    "between",
+    "ge",
+    "gt",
+    "isin",
+    "le",
+    "lt",
+    "missing",
+    "not_missing",
+]
 
 
 def __getattr__(name: str) -> Any:

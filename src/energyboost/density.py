@@ -1,44 +1,46 @@
-"""The density of a table: a schema and an energy, and the questions that can be asked of them."""
+"""The density of a table: a schema and a model, and the questions that can be asked of them."""
 
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
-from time import perf_counter
-from typing import Any, Literal, cast, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from energyboost.checks import choice, integer, real
+from energyboost.conditional import Conditional, Kind
 from energyboost.errors import DataError, ParameterError
-from energyboost.model.energy import Codes, Energy, Floats
-from energyboost.sampling.annealing import LogZ, anneal, batch_size_for
-from energyboost.sampling.diagnostics import MOST_SWEEPS, Diagnostics, Mixing, watch
-from energyboost.sampling.gibbs import sweep
-from energyboost.sampling.moves import SINGLE, Moves
-from energyboost.sampling.pool import first_log_z
+from energyboost.joint import Joint
+from energyboost.model.energy import Codes, Floats
+from energyboost.sampling.annealing import LogZ
+from energyboost.sampling.boosted import Boosted, How, Start
+from energyboost.sampling.diagnostics import Diagnostics
+from energyboost.sampling.marginal import gaps, joint, n_combinations, staged_conditional
 from energyboost.tables import (
     Categories,
+    Encoded,
     OrderedLevels,
     QuantileBins,
     Schema,
+    Unseen,
     decode,
+    decode_column,
     encode,
     encode_query,
+    fill,
+    frame_of,
     levels,
     numbers_to_values,
+    read_values,
 )
+from energyboost.where import log_weights, restrictions
 
-Start = Literal["pool", "baseline"]
 RandomState = int | np.random.Generator | np.random.RandomState | None
+Impute = Literal["mean", "median", "mode", "sample"]
 
-BASELINE_SWEEPS = 100
-"""From rows that are not of the model yet, as in the paper."""
-RELIABLE = 0.1
-"""The standard error up to which annealing is believed against the log Z carried along."""
-LEAST_SWEEPS = 3
-"""From pool rows, which are of the model already: they only have to part."""
+MOST_COMBINATIONS = 1_000_000
+"""Of codes, whose probabilities :meth:`TableDensity.joint` tells."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,27 +51,19 @@ class TableDensity:
     ----------
     schema : Schema
         How cells become codes.
-    energy : Energy
-        The unnormalised log-probability of a row of codes.
-    pool : array of shape (n_pool, n_columns)
-        Model rows that training ended with; where sampling starts from.
-    chains : array of shape (n_chains, n_columns)
-        The last states of the chains that renewed the pool.
-    moves : Moves
-        The pairs of columns that chains draw jointly.
+    model : Boosted
+        The model of the codes.
     """
 
     schema: Schema
-    energy: Energy
-    pool: Codes
-    chains: Codes
-    moves: Moves = SINGLE
-    _measured: dict[str, Any] = field(default_factory=dict, init=False, repr=False)  # once, when first asked for
+    model: Boosted
 
     def sample(
         self,
         n: int = 1,
         *,
+        where: Mapping[Any, Any] | None = None,
+        avoid_missing: bool = False,
         n_sweeps: int | Literal["auto"] = "auto",
         start: Start = "pool",
         temperature: float = 1.0,
@@ -83,6 +77,11 @@ class TableDensity:
         ----------
         n : int
             Number of rows.
+        where : dict, optional
+            Conditions on columns: a value, or ``between``, ``isin``, ``gt``, ``ge``, ``lt``, ``le``, ``missing``,
+            ``not_missing``. All rows fulfil all of them; none is drawn and thrown away.
+        avoid_missing : bool
+            Whether to draw rows without missing cells.
         n_sweeps : int or "auto"
             Gibbs sweeps that each row goes through. "auto" is 3 from the pool, as long as it has a row for each row
             asked for: these are rows of the model already. Where several chains must start from one row, it is as many
@@ -104,86 +103,206 @@ class TableDensity:
         -----
         Every row ends a Gibbs chain of its own. From the pool, chains start at rows drawn without replacement; where
         more rows are asked for than the pool holds, several chains start at the same row and part in their sweeps.
+        Under conditions, chains start at the rows of the pool that fulfil them.
         """
         n = integer("n", n, 0)
-        n_trees = self._check_trees(n_trees)
-        choice("start", start, get_args(Start))
-        temperature = real("temperature", temperature, 0, open_low=True)
-        if isinstance(n_sweeps, str) and n_sweeps == "auto":
-            # pool rows are of the whole model at temperature 1, and of no other
-            from_pool = start == "pool" and temperature == 1 and n_trees == self.energy.n_trees and len(self.pool) > 0
-            n_sweeps = BASELINE_SWEEPS
-            if from_pool:
-                n_sweeps = LEAST_SWEEPS if n <= len(self.pool) else self._sweeps_to_forget(n_jobs)
-        n_sweeps = integer("n_sweeps", n_sweeps, 1, also=' or "auto"')
-        for_starts, for_sweeps, for_cells = seed_sequence(random_state).spawn(3)
-        rng = np.random.default_rng(for_starts)
-        if start == "baseline" or not len(self.pool):
-            codes = self.energy.baseline.sample(n, rng, self.schema.domain.code_dtype)
-        else:
-            codes = self.pool[_spread(n, len(self.pool), rng)]
-        sweep(
-            self.energy,
-            codes,
-            n_sweeps,
-            for_sweeps,
-            moves=self.moves,
-            n_trees=n_trees,
-            temperature=temperature,
-            n_jobs=n_jobs,
-        )
-        return decode(self.schema, codes, np.random.default_rng(for_cells))
+        how = self._how(n_sweeps, start, temperature, n_trees, n_jobs)
+        found = restrictions(self.schema, where, avoid_missing)
+        for_codes, for_cells = seed_sequence(random_state).spawn(2)
+        codes = self.model.sample(n, for_codes, how, log_weights(self.schema, self.model.code_start, found))
+        within = {j: r.decoder(self.schema.columns[j].codec.decode) for j, r in found.items()}
+        return decode(self.schema, codes, np.random.default_rng(for_cells), within=within)
 
-    def predict(self, X: Any, target: Any, *, n_trees: int | None = None, n_jobs: int | None = 1) -> npt.NDArray[Any]:
-        """The best single guess of a column given the others: the mean of a number, the likeliest level of a label.
+    def complete(
+        self,
+        X: Any,
+        n: int = 1,
+        *,
+        avoid_missing: bool = False,
+        unseen: Unseen = "error",
+        n_sweeps: int | Literal["auto"] = "auto",
+        n_trees: int | None = None,
+        random_state: RandomState = None,
+        n_jobs: int | None = 1,
+    ) -> Any:
+        """Draw the missing cells of rows, given their known ones: ``n`` rows for each, one after the other.
 
-        The column need not be in ``X``; if it is, it is not read.
+        Columns that ``X`` lacks are drawn, too. Known cells come back as they are.
+        """
+        n = integer("n", n, 1)
+        query = encode_query(self.schema, X, unseen=unseen)
+        how = self._how(n_sweeps, "pool", 1.0, n_trees, n_jobs)
+        found = restrictions(self.schema, None, avoid_missing)
+        for_codes, for_cells = seed_sequence(random_state).spawn(2)
+        rows = np.repeat(np.arange(len(query.codes)), n)
+        weights = log_weights(self.schema, self.model.code_start, found)
+        free = query.missing[rows]
+        codes = self.model.complete(query.codes[rows], free, for_codes, how, weights)
+        rng = np.random.default_rng(for_cells)
+        cells = {
+            j: column.codec.decode(codes[free[:, j], j], rng.random(np.count_nonzero(free[:, j])))
+            for j, column in enumerate(self.schema.columns)
+        }
+        return fill(self.schema, X, query, cells, rows)
+
+    def impute(
+        self,
+        X: Any,
+        n: int = 1,
+        kind: Impute | None = None,
+        *,
+        unseen: Unseen = "error",
+        random_state: RandomState = None,
+        n_jobs: int | None = 1,
+    ) -> Any:
+        """Fill the missing cells of a table; the others come back bit for bit.
+
+        Parameters
+        ----------
+        X : frame
+            Rows with gaps. Columns that it lacks are added.
+        n : int
+            Number of imputations; with more than one, a list of frames comes back, each with cells drawn anew.
+        kind : {"mean", "median", "mode", "sample"}, optional
+            What fills a cell. "mean" (default if n is 1): the mean of a number, on its grid, and the likeliest level of
+            a label. "median" and "mode" likewise. "sample" (default if n is more): a draw of all missing cells of the
+            row jointly.
+        unseen : {"error", "marginalize"}
+            What to do with labels that did not occur in training: refuse, or count them as missing.
+        random_state : int, Generator, RandomState or None
+            Of the draws.
+        n_jobs : int
+            Threads.
+        """
+        n = integer("n", n, 1)
+        kind = ("mean" if n == 1 else "sample") if kind is None else kind
+        choice("kind", kind, get_args(Impute))
+        if kind == "sample":
+            rngs = [np.random.default_rng(seed) for seed in seed_sequence(random_state).spawn(n)]
+            drawn = [
+                self.complete(X, avoid_missing=True, unseen=unseen, random_state=rng, n_jobs=n_jobs) for rng in rngs
+            ]
+            return drawn[0] if n == 1 else drawn
+        if n > 1:
+            raise ParameterError(f'n={n} imputations by the {kind} would be all alike: use kind="sample"')
+        query = encode_query(self.schema, X, unseen=unseen)
+        guesses = gaps(self.model, query.codes, ~query.missing, [self._guess(j, kind) for j in self._columns], n_jobs)
+        cells = {
+            j: self.schema.columns[j].codec.settle(read_values(self.schema, j, guess)) for j, guess in guesses.items()
+        }
+        return fill(self.schema, X, query, cells)
+
+    def conditional(
+        self, X: Any, target: Any, *, unseen: Unseen = "error", n_trees: int | None = None, n_jobs: int | None = 1
+    ) -> Conditional:
+        """The distribution of a column given what is known of each row.
+
+        The column need not be in ``X``; if it is, it is not read. Missing cells and lacking columns are summed out:
+        exactly if it is one cell of a row, by chains if there are more; then ``error`` says how exact.
+        """
+        column, query = self._query(X, target, unseen)
+        stage = self._check_trees(n_trees)
+
+        def both(probability: Floats, error: Floats) -> Floats:
+            return np.concatenate([probability, error[:, None]], axis=1)
+
+        found = next(staged_conditional(self.model, query.codes, ~query.missing, column, [stage], both, n_jobs))
+        return Conditional(self.schema, column, found[:, :-1], found[:, -1], query.index)
+
+    def predict(
+        self,
+        X: Any,
+        target: Any,
+        *,
+        kind: Kind | float = "mean",
+        unseen: Unseen = "error",
+        n_trees: int | None = None,
+        n_jobs: int | None = 1,
+    ) -> npt.NDArray[Any]:
+        """The best single guess of a column given the others.
+
+        ``kind`` is "mean" (of a label: the likeliest level), "median", "mode", or a number from 0 to 1: that quantile.
+        The column need not be in ``X``; if it is, it is not read. Missing cells are summed out.
         """
         stage = self._check_trees(n_trees)
-        return next(self.staged_predict(X, target, stages=[stage], n_jobs=n_jobs))
+        return next(self.staged_predict(X, target, kind=kind, unseen=unseen, stages=[stage], n_jobs=n_jobs))
 
     def staged_predict(
-        self, X: Any, target: Any, *, stages: Sequence[int] | None = None, n_jobs: int | None = 1
+        self,
+        X: Any,
+        target: Any,
+        *,
+        kind: Kind | float = "mean",
+        unseen: Unseen = "error",
+        stages: Sequence[int] | None = None,
+        n_jobs: int | None = 1,
     ) -> Iterator[npt.NDArray[Any]]:
         """Predictions after each number of trees in ``stages`` (1, 2, ... unless told), in one pass over the trees."""
-        column = self.schema.index_of(target)
-        codec = self.schema.columns[column].codec
-        labels = isinstance(codec, Categories | OrderedLevels)
-        known = self._known(column)
-        names = levels(self.schema, column) if labels else None
+        column, query = self._query(X, target, unseen)
+        self._known(column)
+        return self._staged(query, column, stages, self._guess(column, kind), n_jobs)
 
-        def likeliest(probability: Floats) -> npt.NDArray[np.int64]:
-            return np.asarray(probability[:, known].argmax(axis=1))
-
-        def mean(probability: Floats) -> Floats:
-            share = probability[:, known]
-            return np.asarray(share @ codec.centres[known] / share.sum(axis=1))
-
-        guesses = self._staged(X, column, stages, likeliest if labels else mean, n_jobs)
-        return (numbers_to_values(self.schema, column, guess) if names is None else names[guess] for guess in guesses)
-
-    def predict_proba(self, X: Any, target: Any, *, n_trees: int | None = None, n_jobs: int | None = 1) -> Floats:
+    def predict_proba(
+        self, X: Any, target: Any, *, unseen: Unseen = "error", n_trees: int | None = None, n_jobs: int | None = 1
+    ) -> Floats:
         """Probabilities of the levels of a column given the others, in the order of :meth:`levels`."""
         stage = self._check_trees(n_trees)
-        return next(self.staged_predict_proba(X, target, stages=[stage], n_jobs=n_jobs))
+        return next(self.staged_predict_proba(X, target, unseen=unseen, stages=[stage], n_jobs=n_jobs))
 
     def staged_predict_proba(
-        self, X: Any, target: Any, *, stages: Sequence[int] | None = None, n_jobs: int | None = 1
+        self,
+        X: Any,
+        target: Any,
+        *,
+        unseen: Unseen = "error",
+        stages: Sequence[int] | None = None,
+        n_jobs: int | None = 1,
     ) -> Iterator[Floats]:
         """Probabilities after each number of trees in ``stages`` (1, 2, ... unless told), in one pass."""
-        column = self.schema.index_of(target)
+        column, query = self._query(X, target, unseen)
         if isinstance(self.schema.columns[column].codec, QuantileBins):
             raise DataError(
                 f"column {target!r} is a {self.schema.columns[column].why}: it has no levels to give probabilities "
-                "of; use predict, or make it a category before fitting"
+                "of; use conditional, or make it a category before fitting"
             )
         known = self._known(column)
 
-        def given_known(probability: Floats) -> Floats:
+        def given_known(probability: Floats, error: Floats) -> Floats:
             share = probability[:, known]
             return np.asarray(share / share.sum(axis=1, keepdims=True))
 
-        return self._staged(X, column, stages, given_known, n_jobs)
+        return self._staged(query, column, stages, given_known, n_jobs)
+
+    def joint(
+        self,
+        X: Any,
+        targets: Sequence[Any],
+        *,
+        unseen: Unseen = "error",
+        n_trees: int | None = None,
+        n_jobs: int | None = 1,
+    ) -> Joint:
+        """The distribution of a few columns together, given the others [eq:inference].
+
+        Every combination of their codes gets its probability; refused where there are more than a million. Other cells
+        that are missing are summed out, too, as far as that goes.
+        """
+        if isinstance(targets, str) or not isinstance(targets, Iterable):
+            raise ParameterError(f"targets is a list of columns; got {targets!r}")
+        columns = [self.schema.index_of(target) for target in targets]
+        if not columns or len(set(columns)) < len(columns):
+            raise ParameterError(f"targets are different columns, at least one; got {list(targets)!r}")
+        query = encode_query(self.schema, X, absent=[self.schema.names[j] for j in columns], unseen=unseen)
+        stage, known = self._check_trees(n_trees), ~query.missing
+        most = n_combinations(self.model, known, columns)
+        if len(most) and most.max() > MOST_COMBINATIONS:
+            row = int(most.argmax())
+            raise DataError(
+                f"{' x '.join(map(repr, targets))} with what is missing in row {row} has {most[row]:,.0f} combinations "
+                f"of codes, more than {MOST_COMBINATIONS:,}: ask for fewer columns, fill gaps, or fit with less max_bins"
+            )
+        probability = joint(self.model, query.codes, known, columns, stage, n_jobs)
+        return Joint(self.schema, columns, probability, query.index)
 
     def levels(self, target: Any) -> npt.NDArray[Any]:
         """The levels that :meth:`predict_proba` speaks of."""
@@ -200,113 +319,122 @@ class TableDensity:
         """
         n_trees = self._check_trees(n_trees)
         codes = encode(self.schema, X)
-        energy = self.energy.score(codes, n_trees, n_jobs)
+        energy = self.model.energy.score(codes, n_trees, n_jobs)
         if not normalize:
             return energy
         widths = sum(np.log(c.codec.widths)[codes[:, j]] for j, c in enumerate(self.schema.columns))
         return energy - self.log_z(n_trees, n_jobs=n_jobs).value - widths
 
-    def log_z(self, n_trees: int | None = None, *, n_jobs: int | None = 1) -> LogZ:
-        """The log Z that log-densities use, with its standard error.
+    def explain(self, X: Any, top: int = 3, *, n_trees: int | None = None, n_jobs: int | None = 1) -> Any:
+        """The oddest cells of each row given its other cells, and what was likelier there: a frame.
 
-        Exact for no tree and for one. Otherwise the better of two estimates, the same one for all numbers of trees:
-        that carried along in training, and one by annealing along the trees, which is computed when first asked for
-        and left out of models so large that it would take minutes.
+        One row for each of the ``top`` cells of each row of ``X``, oddest first: the row's position, the column, its
+        value as text, ``surprise`` (minus the logarithm of its probability: of the level, or of the bin), and the
+        likeliest value with its own ``surprise``.
         """
-        t = self._check_trees(n_trees)
-        if t <= 1:
-            return LogZ(first_log_z(self.energy) if t else 0.0, 0.0, len(self.chains))
-        if "log Z" not in self._measured:
-            self._measured["log Z"] = self._better_log_z(n_jobs)
-        return cast(list[LogZ], self._measured["log Z"])[t]
+        top, stage = integer("top", top, 1), self._check_trees(n_trees)
+        codes = encode(self.schema, X)
+        top = min(top, len(self.schema.columns))
+        surprise, least = np.empty(codes.shape), np.empty(codes.shape)
+        likelier = np.empty(codes.shape, codes.dtype)
+        for j in self._columns:
+            here = codes[:, j]
+            probability = self.model.energy.conditional(codes, j, stage, n_jobs)
+            rows = np.arange(len(codes))
+            likelier[:, j] = probability.argmax(axis=1)
+            with np.errstate(divide="ignore"):
+                surprise[:, j] = -np.log(probability[rows, here])
+                least[:, j] = -np.log(probability[rows, likelier[:, j]])
+        oddest = np.argsort(-surprise, axis=1, kind="stable")[:, :top]
+        rows, columns = np.repeat(np.arange(len(codes)), top), oddest.ravel()
+        said = [self._said(j) for j in self._columns]
 
-    def _better_log_z(self, n_jobs: int | None) -> list[LogZ]:
-        """After 0, 1, 2, ... trees: the estimate that is surer in the end, or the one that can be believed."""
-        carried = [self._carried(t) for t in range(self.energy.n_trees + 1)]
-        size = batch_size_for(self.energy)
-        if not size:
-            return carried
-        annealed, _ = anneal(self.energy, np.random.SeedSequence(0), moves=self.moves, batch_size=size, n_jobs=n_jobs)
-        apart = abs(carried[-1].value - annealed[-1].value)
-        if apart <= 4 * np.hypot(carried[-1].error, annealed[-1].error):
-            return carried if carried[-1].error < annealed[-1].error else annealed
-        # More than chance explains: annealing starts from an exact distribution, as long as it can be relied on.
-        return (
-            annealed
-            if annealed[-1].error < RELIABLE
-            else [replace(one, error=max(one.error, apart)) for one in carried]
+        def words(shown: Codes) -> npt.NDArray[Any]:
+            return np.array([said[j][shown[i, j]] for i, j in zip(rows, columns, strict=True)], dtype=object)
+
+        return frame_of(
+            self.schema,
+            {
+                "row": rows,
+                "column": np.array([str(self.schema.names[j]) for j in columns], dtype=object),
+                "value": words(codes),
+                "surprise": surprise[rows, columns],
+                "likelier": words(likelier),
+                "its_surprise": least[rows, columns],
+            },
+            None,
         )
 
-    def _carried(self, n_trees: int) -> LogZ:
-        return LogZ(self.energy.log_z[n_trees], self.energy.log_z_error[n_trees], len(self.chains))
+    def log_z(self, n_trees: int | None = None, *, n_jobs: int | None = 1) -> LogZ:
+        """The log Z that log-densities use, with its standard error; exact for no tree and for one."""
+        return self.model.log_z(self._check_trees(n_trees), n_jobs=n_jobs)
 
     def diagnostics(self, *, n_jobs: int | None = 1) -> Diagnostics:
         """How well chains mix along every column, and how well log Z is known, with a verdict in words; print it.
 
         Chains of the model start in the pool and are watched for 256 sweeps. Takes seconds, the first time.
         """
-        if not len(self.pool):
+        if not len(self.model.pool):
             raise DataError("a model without trees has no chains to look at: its rows are drawn independently")
-        mixing, chains = self._mixing(n_jobs), self.pool[:32].copy()
-        began = perf_counter()
-        sweep(self.energy, chains, 16, np.random.SeedSequence(0), moves=self.moves, block_size=4)
-        return Diagnostics(
-            columns=tuple(map(str, self.schema.names)),
-            mixing=mixing,
-            n_sweeps=self._sweeps_to_forget(n_jobs, warn=False),
-            seconds_per_draw=(perf_counter() - began) / (16 * len(chains)),
-            log_z=self.log_z(n_jobs=n_jobs),
-            carried=self._carried(self.energy.n_trees),
-        )
+        return self.model.diagnostics(n_jobs=n_jobs)
 
-    def _mixing(self, n_jobs: int | None) -> Mixing:
-        if "mixing" not in self._measured:
-            self._measured["mixing"] = watch(self.energy, self.pool, self.moves, n_jobs)
-        return cast(Mixing, self._measured["mixing"])
+    @property
+    def _columns(self) -> range:
+        return range(len(self.schema.columns))
 
-    def _sweeps_to_forget(self, n_jobs: int | None, warn: bool = True) -> int:
-        """As many as make chains forget where they started; says once if that is more than are taken."""
-        mixing = self._mixing(n_jobs)
-        needed = mixing.sweeps_to_forget
-        if warn and needed > MOST_SWEEPS and "warned" not in self._measured:
-            self._measured["warned"] = True
-            warnings.warn(
-                f"chains forget column {self.schema.names[mixing.slowest]!r} only after about {needed:,} sweeps, and "
-                f"{MOST_SWEEPS} are taken: rows that start from the same row of the pool stay alike; diagnostics() "
-                "says more, n_sweeps=... sets their number",
-                stacklevel=4,
-            )
-        return min(max(needed, LEAST_SWEEPS), MOST_SWEEPS)
+    def _said(self, j: int) -> list[str]:
+        """What each code of a column is called: its value, the ends of its bin, or missing."""
+        codec = self.schema.columns[j].codec
+        codes = np.arange(codec.n_codes)
+        low, high = (decode_column(self.schema, j, codes, np.full(len(codes), u)) for u in (0.0, 1 - 2.0**-53))
+        return [
+            "missing" if k == codec.missing_code else str(a) if a == b else f"{a} to {b}"
+            for k, a, b in zip(codes, low, high, strict=True)
+        ]
+
+    def _guess(self, column: int, kind: Any) -> Callable[[Floats, Floats], npt.NDArray[Any]]:
+        """What makes a single guess of probabilities."""
+        codec = self.schema.columns[column].codec
+        is_share = isinstance(kind, int | float) and not isinstance(kind, bool)
+        if not is_share:
+            choice("kind", kind, get_args(Kind))
+        if kind == "mode" or (kind == "mean" and isinstance(codec, Categories | OrderedLevels)):
+            return lambda probability, _: Conditional(self.schema, column, probability).mode()
+        if kind == "median" and not codec.ordered:
+            return lambda probability, _: Conditional(self.schema, column, probability).mode()
+        if kind != "mean":
+            q = 0.5 if kind == "median" else real("kind", kind, 0, 1)
+            return lambda probability, _: Conditional(self.schema, column, probability).quantile(q)
+        known = np.arange(codec.n_codes) != codec.missing_code
+
+        def mean(probability: Floats, _: Floats) -> npt.NDArray[Any]:
+            share = probability[:, known]
+            return numbers_to_values(self.schema, column, share @ codec.centres[known] / share.sum(axis=1))
+
+        return mean
 
     def _staged(
         self,
-        X: Any,
+        query: Encoded,
         column: int,
         stages: Sequence[int] | None,
-        reduce: Callable[[Floats], npt.NDArray[Any]],
+        reduce: Callable[[Floats, Floats], npt.NDArray[Any]],
         n_jobs: int | None,
     ) -> Iterator[npt.NDArray[Any]]:
         """Check everything, and only then compute, stage by stage."""
         if stages is None:
-            stages = range(1, self.energy.n_trees + 1)
+            stages = range(1, self.model.n_trees + 1)
         elif not isinstance(stages, Iterable):
             raise ParameterError(f"stages is a list of numbers of trees; got {stages!r}")
-        stages = [integer("each of stages", stage, 0, self.energy.n_trees) for stage in stages]
+        stages = [integer("each of stages", stage, 0, self.model.n_trees) for stage in stages]
         if any(later < earlier for earlier, later in pairwise(stages)):
             raise ParameterError(f"stages are numbers of trees that never fall; got {stages}")
-        return self.energy.staged_conditional(self._query(X, column), column, stages, reduce, n_jobs)
+        return staged_conditional(self.model, query.codes, ~query.missing, column, stages, reduce, n_jobs)
 
-    def _query(self, X: Any, column: int) -> Codes:
-        """Codes of a query in which one column is asked for."""
-        query = encode_query(self.schema, X, absent=[self.schema.names[column]])
-        for j, described in enumerate(self.schema.columns):
-            if j != column and described.codec.missing_code is None and query.missing[:, j].any():
-                row = int(query.missing[:, j].argmax())
-                raise DataError(
-                    f"column {described.name!r}, row {row}: the cell is missing, but no training row lacked it; "
-                    "fill it in, or fit on a table with gaps in this column"
-                )
-        return query.codes
+    def _query(self, X: Any, target: Any, unseen: Unseen) -> tuple[int, Encoded]:
+        """The column asked for, and the codes of a query."""
+        column = self.schema.index_of(target)
+        return column, encode_query(self.schema, X, absent=[self.schema.names[column]], unseen=unseen)
 
     def _known(self, column: int) -> npt.NDArray[np.bool_]:
         """Which codes of a column stand for a value, not for missing."""
@@ -318,8 +446,18 @@ class TableDensity:
             )
         return known
 
+    def _how(self, n_sweeps: Any, start: Any, temperature: Any, n_trees: int | None, n_jobs: int | None) -> How:
+        is_auto = isinstance(n_sweeps, str) and n_sweeps == "auto"
+        return How(
+            None if is_auto else integer("n_sweeps", n_sweeps, 1, also=' or "auto"'),
+            choice("start", start, get_args(Start)),  # type: ignore[arg-type]
+            real("temperature", temperature, 0, open_low=True),
+            self._check_trees(n_trees),
+            n_jobs,
+        )
+
     def _check_trees(self, n_trees: int | None) -> int:
-        return self.energy.n_trees if n_trees is None else integer("n_trees", n_trees, 0, self.energy.n_trees)
+        return self.model.n_trees if n_trees is None else integer("n_trees", n_trees, 0, self.model.n_trees)
 
 
 def seed_sequence(random_state: RandomState) -> np.random.SeedSequence:
@@ -329,9 +467,3 @@ def seed_sequence(random_state: RandomState) -> np.random.SeedSequence:
     if isinstance(random_state, np.random.RandomState):
         return np.random.SeedSequence(int(random_state.randint(2**31)))
     return np.random.SeedSequence(None if random_state is None else integer("random_state", random_state, 0))
-
-
-def _spread(n: int, n_pool: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-    """``n`` pool rows in random order, each used once before any is used again."""
-    rounds = [rng.permutation(n_pool) for _ in range(-(-n // n_pool))]
-    return np.concatenate([np.empty(0, np.int64), *rounds])[:n]

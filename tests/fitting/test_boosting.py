@@ -5,6 +5,7 @@ import pytest
 
 from energyboost.fitting.boosting import boost, start
 from energyboost.fitting.config import BoostingConfig
+from energyboost.fitting.grow import Rows
 from tests import naive
 from tests.ensembles import MIXED, Domain, dependent_rows, train
 
@@ -37,11 +38,11 @@ def test_training_can_go_on_from_any_round(rng):
     codes = dependent_rows(rng, DOMAIN, 500)
     config = BoostingConfig(n_trees=6, max_leaves=8, pool_size=1000)
     through, _ = train(codes, DOMAIN, n_trees=6)
-    rounds = boost(start(codes, DOMAIN, config), codes, config, 0)
+    rounds = boost(start(Rows(codes), DOMAIN, config), Rows(codes), config, 0)
     for _ in range(3):
         stopped, info = next(rounds)
     assert info.round == 3
-    *_, (resumed, info) = boost(stopped, codes, config, 0)
+    *_, (resumed, info) = boost(stopped, Rows(codes), config, 0)
     assert info.round == 6
     assert bytes_of(resumed) == bytes_of(through)
 
@@ -49,10 +50,10 @@ def test_training_can_go_on_from_any_round(rng):
 def test_what_a_round_reports_is_what_it_did(rng):
     codes = dependent_rows(rng, DOMAIN, 500)
     config = BoostingConfig(n_trees=5, max_leaves=8, pool_size=2000, learning_rate=0.2)
-    first = start(codes, DOMAIN, config)
+    first = start(Rows(codes), DOMAIN, config)
     assert (first.energy.n_trees, len(first.pool.codes)) == (0, 0)
     pool, log_z = None, 0.0
-    for state, info in boost(first, codes, config, 0):
+    for state, info in boost(first, Rows(codes), config, 0):
         tree = state.energy.trees[-1]
         assert info.round == state.energy.n_trees
         assert info.n_leaves == tree.n_leaves <= 8
@@ -78,7 +79,7 @@ def test_what_a_round_reports_is_what_it_did(rng):
 def test_the_pool_keeps_its_size_through_training(rng, refill):
     codes = dependent_rows(rng, DOMAIN, 500)
     config = BoostingConfig(n_trees=5, max_leaves=8, pool_size=777, n_chains=5, burn_in=2, refill=refill)
-    for state, _ in boost(start(codes, DOMAIN, config), codes, config, 0):
+    for state, _ in boost(start(Rows(codes), DOMAIN, config), Rows(codes), config, 0):
         assert (state.pool.codes.shape, state.pool.chains.shape) == ((777, 4), (5, 4))
         assert (state.pool.codes < np.array(DOMAIN.sizes)).all()
 

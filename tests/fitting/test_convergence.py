@@ -6,6 +6,7 @@ from scipy.special import logsumexp
 
 from energyboost.fitting.boosting import boost, start
 from energyboost.fitting.config import BoostingConfig
+from energyboost.fitting.grow import Rows
 from energyboost.fitting.line_search import log_z_rise
 from tests import exact
 from tests.ensembles import Domain, dependent_rows, train
@@ -107,7 +108,7 @@ def test_log_z_is_not_flattered_by_the_rows_that_trees_were_fitted_on(rng, seed)
     # large trees on a small pool: a leaf with few pool rows by chance gets a high value
     config = BoostingConfig(n_trees=60, max_leaves=60, pool_size=3000, learning_rate=0.3)
     variance, flattered, pool = 0.0, 0.0, None
-    for state, info in boost(start(rows, domain, config), rows, config, seed):
+    for state, info in boost(start(Rows(rows), domain, config), Rows(rows), config, seed):
         energy, tree = state.energy, state.energy.trees[-1]
         probability = np.exp(energy.score(cells) - logsumexp(energy.score(cells)))
         if info.round == 1:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from energyboost.fitting.config import BoostingConfig
-from energyboost.fitting.grow import grow_tree
+from energyboost.fitting.grow import Rows, grow_tree
 from energyboost.kernels.grow import Reference
 from energyboost.model.energy import columns_of
 from tests import naive
@@ -20,7 +20,7 @@ def grown(rng, n_pool=600, n_rows=400, **parameters):
     pool = dependent_rows(rng, DOMAIN, n_pool)
     baseline = random_baseline(rng, DOMAIN)
     config = BoostingConfig(**{"max_leaves": 12, **parameters})
-    tree = grow_tree(COLUMNS, codes, Reference(pool, baseline.probability), config, rng)
+    tree = grow_tree(COLUMNS, Rows(codes), Reference(pool, baseline.probability), config, rng)
     return tree, codes, pool, baseline
 
 
@@ -100,7 +100,7 @@ def test_columns_of_one_code_take_no_draw_from_the_others(rng):
     codes, pool = dependent_rows(rng, domain, 3000), random_rows(rng, domain, 3000)
     reference = Reference(pool, random_baseline(rng, domain).probability)
     config = BoostingConfig(feature_fraction=0.1, max_leaves=8, max_ratio=100.0)
-    trees = [grow_tree(columns, codes, reference, config, np.random.default_rng(s)).tree for s in range(20)]
+    trees = [grow_tree(columns, Rows(codes), reference, config, np.random.default_rng(s)).tree for s in range(20)]
     assert [tree.n_leaves for tree in trees] == [8] * 20
     first = [tree.column[0] for tree in trees]  # all alike with probability 2^-19 if drawn, surely if all are looked at
     assert set(first) == {0, 9}
@@ -113,7 +113,7 @@ def test_a_root_with_no_split_on_the_columns_drawn_is_split_on_any(rng):
     reference = Reference(pool, random_baseline(rng, domain).probability)
     config = BoostingConfig(feature_fraction=0.5, max_leaves=2, max_ratio=100.0)
     seeds = map(np.random.default_rng, range(20))
-    trees = [grow_tree(columns_of(domain), codes, reference, config, seed).tree for seed in seeds]
+    trees = [grow_tree(columns_of(domain), Rows(codes), reference, config, seed).tree for seed in seeds]
     assert {tuple(tree.column) for tree in trees} == {(0,)}
 
 
@@ -124,7 +124,7 @@ def test_the_best_column_is_found_every_time_only_if_all_are_looked_at(rng, shar
     config = BoostingConfig(feature_fraction=share, max_leaves=2, max_ratio=100.0)
     columns = set()
     for seed in range(40):  # with two or three columns of five, it is there every time with probability 0.6^40
-        columns |= set(grow_tree(COLUMNS, codes, reference, config, np.random.default_rng(seed)).tree.column)
+        columns |= set(grow_tree(COLUMNS, Rows(codes), reference, config, np.random.default_rng(seed)).tree.column)
     assert (len(columns) == 1) == (share == 1.0)
 
 
@@ -132,6 +132,6 @@ def test_growth_does_not_touch_what_it_is_given(rng):
     codes, pool = dependent_rows(rng, DOMAIN, 400), dependent_rows(rng, DOMAIN, 600)
     baseline = random_baseline(rng, DOMAIN)
     before = codes.copy(), pool.copy(), baseline.probability.copy()
-    grow_tree(COLUMNS, codes, Reference(pool, baseline.probability), BoostingConfig(max_leaves=12), rng)
+    grow_tree(COLUMNS, Rows(codes), Reference(pool, baseline.probability), BoostingConfig(max_leaves=12), rng)
     for array, same in zip((codes, pool, baseline.probability), before, strict=True):
         assert np.array_equal(array, same)

@@ -4,6 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
+from energyboost.fitting.grow import NO_WEIGHT
 from energyboost.kernels.grow import Limits, Reference, grow
 from energyboost.model.energy import columns_of
 from tests import exact, naive
@@ -22,7 +23,12 @@ def table(counts):
 def split_once(domain, codes, pool, limits=NO_LIMITS):
     """P and Q of the two leaves, or None where there is no split; and the column split on."""
     tree, n_leaves = grow(
-        columns_of(domain), codes, Reference(pool, np.zeros(0)), limits, np.empty((0, domain.n_columns), bool)
+        columns_of(domain),
+        codes,
+        NO_WEIGHT,
+        Reference(pool, np.zeros(0)),
+        limits,
+        np.empty((0, domain.n_columns), bool),
     )
     if n_leaves == 1:
         return None, None

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from energyboost.fitting.grow import NO_WEIGHT
 from energyboost.kernels import grow as module
 from energyboost.kernels.grow import Limits, Reference, grow
 from energyboost.model.energy import columns_of
@@ -31,7 +32,7 @@ def per_column(columns, laid):
     return [laid[first : first + size] for first, size in zip(columns.start, columns.size, strict=False)]
 
 
-def assert_twins_agree(domain, codes, reference, limits, allowed=None, kernel=grow):
+def assert_twins_agree(domain, codes, reference, limits, allowed=None, kernel=grow, weight=NO_WEIGHT):
     """Both grow the same tree on the same rows; returns the plain one's splits and leaves."""
     columns = columns_of(domain)
     twin = (
@@ -40,7 +41,7 @@ def assert_twins_agree(domain, codes, reference, limits, allowed=None, kernel=gr
         else naive.ProductReference(per_column(columns, reference.probability))
     )
     splits, leaves = naive.grow(
-        codes,
+        np.repeat(codes, weight, axis=0) if len(weight) else codes,
         domain.sizes,
         domain.ordered,
         twin,
@@ -51,7 +52,7 @@ def assert_twins_agree(domain, codes, reference, limits, allowed=None, kernel=gr
         allowed=allowed,
     )
     flags = np.empty((0, domain.n_columns), bool) if allowed is None else allowed
-    tree, n_leaves = kernel(columns, codes, reference, limits, flags)
+    tree, n_leaves = kernel(columns, codes, weight, reference, limits, flags)
     assert n_leaves == len(leaves)
     for n, (leaf, column, threshold, left) in enumerate(splits):
         assert (tree.split_leaf[n], tree.column[n]) == (leaf, column)
@@ -60,9 +61,11 @@ def assert_twins_agree(domain, codes, reference, limits, allowed=None, kernel=gr
         else:
             bits = {k for k in range(domain.sizes[column]) if int(tree.mask[n, k // 64]) >> k % 64 & 1}
             assert bits == left
+    origin = np.repeat(np.arange(len(codes)), weight) if len(weight) else np.arange(len(codes))
     for leaf, (rows, part) in enumerate(leaves):
         first, last = tree.segment[leaf]
-        assert sorted(tree.rows[first:last]) == rows.tolist()
+        counted = [row for row in tree.rows[first:last] if not len(weight) or weight[row]]
+        assert sorted(counted) == sorted(set(origin[rows].tolist()))
         assert tree.count[leaf] == len(rows)
         # a pool's counts are exact; masses of a product are remainders of subtractions
         assert tree.reference[leaf] == pytest.approx(twin.mass(part), rel=1e-9)
@@ -187,3 +190,14 @@ def test_a_uniform_table_is_a_product_and_rounding_is_no_gain():
     reference = Reference(np.empty((0, 3), np.uint8), probability)
     _, leaves = assert_twins_agree(domain, codes, reference, USUAL)
     assert len(leaves) == 1
+
+
+@pytest.mark.parametrize("n_pool", [0, 600])
+@pytest.mark.parametrize("max_leaves", [2, 30])
+def test_a_row_of_weight_k_counts_as_k_rows(rng, n_pool, max_leaves):
+    codes, pool = data_and_pool(rng, MIXED, n_pool=n_pool)
+    reference = pool_reference(MIXED, pool) if n_pool else product_reference(MIXED, random_baseline(rng, MIXED))
+    weight = rng.integers(0, 4, len(codes)).astype(np.int32)
+    splits, _ = assert_twins_agree(MIXED, codes, reference, Limits(max_leaves, 4.0, 5, False), weight=weight)
+    unweighted, _ = assert_twins_agree(MIXED, codes, reference, Limits(max_leaves, 4.0, 5, False))
+    assert splits != unweighted

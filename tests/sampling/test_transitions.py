@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from energyboost.fitting.config import BoostingConfig
-from energyboost.fitting.grow import grow_tree
+from energyboost.fitting.grow import Rows, grow_tree
 from energyboost.kernels.grow import Reference
 from energyboost.model.energy import Energy
 from energyboost.sampling import gibbs
@@ -152,7 +152,7 @@ def test_pairs_cross_where_single_moves_cannot(seed):
     base = random_baseline(np.random.default_rng(0), domain)
     energy = Energy(domain, base, 1, 16)
     codes = np.repeat(exact.cells(domain)[[0, 4, 8]], 20_000, axis=0)
-    tree = grow_tree(energy.columns, codes, Reference(codes[:0], base.probability), CONFIG, SEED).tree
+    tree = grow_tree(energy.columns, Rows(codes), Reference(codes[:0], base.probability), CONFIG, SEED).tree
     values = np.full(tree.n_leaves, -60.0)
     values[np.unique(tree.leaves(codes))] = 0
     energy.add(tree.with_values(values))

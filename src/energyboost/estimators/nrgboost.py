@@ -1,31 +1,26 @@
 """NRGBoost: boosted trees on the joint density of a table."""
 
-import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, DensityMixin
-from sklearn.utils.validation import check_is_fitted
-from tqdm import tqdm
+from sklearn.base import DensityMixin
 
-from energyboost.checks import boolean
-from energyboost.density import RandomState, Start, TableDensity, seed_sequence
-from energyboost.errors import DataError, ParameterError
-from energyboost.fitting.boosting import boost, start
-from energyboost.fitting.config import PARAMETERS, BoostingConfig, Growth, Refill
-from energyboost.model.energy import Codes
-from energyboost.parallel import resolve_n_jobs
+from energyboost.conditional import Conditional, Kind
+from energyboost.density import Impute, RandomState
+from energyboost.errors import DataError
+from energyboost.estimators._base import Boosting
+from energyboost.joint import Joint
+from energyboost.sampling.boosted import Start
 from energyboost.sampling.diagnostics import Diagnostics
-from energyboost.sampling.moves import Moves, Pair, choose_pairs, given_pairs
-from energyboost.tables import Schema, encode
+from energyboost.tables import Unseen
 
 Floats = npt.NDArray[np.float64]
 
 
-class NRGBoost(DensityMixin, BaseEstimator):
+class NRGBoost(DensityMixin, Boosting):
     """One model of a whole table: boosted trees on its joint density.
 
     Fit it on a frame with every column you have; then predict any column from the others, draw new rows, and score how
@@ -103,106 +98,21 @@ class NRGBoost(DensityMixin, BaseEstimator):
     True
     """
 
-    density_: TableDensity
-    schema_: Schema
-    history_: list[dict[str, Any]]
-    pairs_: list[dict[str, Any]]
-    n_trees_: int
+    def fit(self, X: Any, y: None = None, sample_weight: Any = None) -> Self:
+        """Fit the joint density of all columns of ``X``; there is no target, so ``y`` is not read.
 
-    def __init__(
-        self,
-        n_trees: int = 200,
-        learning_rate: float = 0.15,
-        max_leaves: int = 256,
-        *,
-        max_ratio: float = 2.0,
-        min_samples_leaf: int = 0,
-        feature_fraction: float = 1.0,
-        growth: Growth = "best_first",
-        line_search: bool = True,
-        uniform_mix: float = 0.1,
-        pool_size: int | Literal["auto"] = "auto",
-        refresh: float = 0.1,
-        n_chains: int = 16,
-        refill: Refill = "persistent",
-        burn_in: int = 100,
-        pairs: Literal["auto"] | Sequence[tuple[Any, Any]] = "auto",
-        max_bins: int = 255,
-        max_levels: int = 1000,
-        verbose: bool = False,
-        n_jobs: int | None = None,
-        random_state: RandomState = None,
-    ) -> None:
-        self.n_trees = n_trees
-        self.learning_rate = learning_rate
-        self.max_leaves = max_leaves
-        self.max_ratio = max_ratio
-        self.min_samples_leaf = min_samples_leaf
-        self.feature_fraction = feature_fraction
-        self.growth = growth
-        self.line_search = line_search
-        self.uniform_mix = uniform_mix
-        self.pool_size = pool_size
-        self.refresh = refresh
-        self.n_chains = n_chains
-        self.refill = refill
-        self.burn_in = burn_in
-        self.pairs = pairs
-        self.max_bins = max_bins
-        self.max_levels = max_levels
-        self.verbose = verbose
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-
-    def fit(self, X: Any, y: None = None) -> Self:
-        """Fit the joint density of all columns of ``X``; there is no target, so ``y`` is not read."""
-        config = BoostingConfig(**{name: getattr(self, name) for name in PARAMETERS})
-        verbose, n_jobs = boolean("verbose", self.verbose), resolve_n_jobs(self.n_jobs)
-        schema = Schema.infer(X, max_bins=self.max_bins, max_levels=self.max_levels)
-        codes = encode(schema, X)
-        if (codes == codes[0]).all():
-            raise DataError(
-                f"the table has {len(codes):,} row{'s'[: len(codes) > 1]}, all alike: a density needs at least 2 "
-                "distinct rows"
-            )
-        seed = int(seed_sequence(self.random_state).generate_state(1, np.uint64)[0])
-        pairs = self._choose_pairs(schema, codes, n_jobs)
-        moves = Moves.of(schema.domain, pairs)
-        state, history = start(codes, schema.domain, config), []
-        rounds = boost(state, codes, config, seed, n_jobs)
-        for latest, info in tqdm(rounds, total=config.n_trees, unit="tree", disable=not verbose):
-            state = latest
-            history.append(asdict(info))
-        if not history:
-            warnings.warn(
-                "no split was allowed: the model is its baseline, in which columns are independent; lower "
-                "min_samples_leaf or raise max_ratio if that is not meant",
-                stacklevel=2,
-            )
-        elif len(history) < config.n_trees:
-            warnings.warn(
-                f"training ended after {len(history)} of {config.n_trees} trees: then no split was allowed any more; "
-                "lower learning_rate or raise max_ratio if more are wanted",
-                stacklevel=2,
-            )
-        self.schema_, self.history_ = schema, history
-        self.density_ = TableDensity(schema, state.energy, state.pool.codes, state.pool.chains, moves)
-        names = schema.names
-        self.pairs_ = [
-            {"columns": tuple(names[j] for j in pair.columns), "dependence": pair.dependence} for pair in pairs
-        ]
-        self.n_trees_ = state.energy.n_trees
-        self.n_features_in_ = len(schema.columns)
-        if schema.kind != "numpy" and all(isinstance(name, str) for name in schema.names):
-            self.feature_names_in_ = np.asarray(schema.names, object)
-        elif hasattr(self, "feature_names_in_"):  # of an earlier fit
-            del self.feature_names_in_
+        Rows count as often as ``sample_weight`` says.
+        """
+        self._fit_density(X, sample_weight)
+        self._set_features(self.schema_, len(self.schema_.columns))
         return self
 
     def sample(
         self,
         n: int = 1,
         *,
+        where: Mapping[Any, Any] | None = None,
+        avoid_missing: bool = False,
         n_sweeps: int | Literal["auto"] = "auto",
         start: Start = "pool",
         temperature: float = 1.0,
@@ -212,6 +122,8 @@ class NRGBoost(DensityMixin, BaseEstimator):
         """Draw new rows: a frame of the training table's kind and dtypes. See :meth:`TableDensity.sample`."""
         return self._density().sample(
             n,
+            where=where,
+            avoid_missing=avoid_missing,
             n_sweeps=n_sweeps,
             start=start,
             temperature=temperature,
@@ -220,21 +132,83 @@ class NRGBoost(DensityMixin, BaseEstimator):
             n_jobs=self.n_jobs,
         )
 
-    def predict(self, X: Any, target: Any, *, n_trees: int | None = None) -> npt.NDArray[Any]:
-        """Predict any column from the others: the mean of a number, the likeliest level of a label."""
-        return self._density().predict(X, target, n_trees=n_trees, n_jobs=self.n_jobs)
+    def complete(
+        self,
+        X: Any,
+        n: int = 1,
+        *,
+        avoid_missing: bool = False,
+        unseen: Unseen = "error",
+        n_sweeps: int | Literal["auto"] = "auto",
+        random_state: RandomState = None,
+    ) -> Any:
+        """Draw missing cells given the known ones of each row, ``n`` times. See :meth:`TableDensity.complete`."""
+        return self._density().complete(
+            X,
+            n,
+            avoid_missing=avoid_missing,
+            unseen=unseen,
+            n_sweeps=n_sweeps,
+            random_state=random_state,
+            n_jobs=self.n_jobs,
+        )
 
-    def staged_predict(self, X: Any, target: Any, *, stages: Sequence[int] | None = None) -> Iterator[npt.NDArray[Any]]:
+    def impute(
+        self,
+        X: Any,
+        n: int = 1,
+        kind: Impute | None = None,
+        *,
+        unseen: Unseen = "error",
+        random_state: RandomState = None,
+    ) -> Any:
+        """Fill missing cells; known ones come back bit for bit. See :meth:`TableDensity.impute`."""
+        return self._density().impute(X, n, kind, unseen=unseen, random_state=random_state, n_jobs=self.n_jobs)
+
+    def conditional(self, X: Any, target: Any, *, unseen: Unseen = "error", n_trees: int | None = None) -> Conditional:
+        """The distribution of a column given what is known of each row. See :meth:`TableDensity.conditional`."""
+        return self._density().conditional(X, target, unseen=unseen, n_trees=n_trees, n_jobs=self.n_jobs)
+
+    def joint(self, X: Any, targets: Sequence[Any], *, unseen: Unseen = "error", n_trees: int | None = None) -> Joint:
+        """The distribution of a few columns together, given the others. See :meth:`TableDensity.joint`."""
+        return self._density().joint(X, targets, unseen=unseen, n_trees=n_trees, n_jobs=self.n_jobs)
+
+    def predict(
+        self,
+        X: Any,
+        target: Any,
+        *,
+        kind: Kind | float = "mean",
+        unseen: Unseen = "error",
+        n_trees: int | None = None,
+    ) -> npt.NDArray[Any]:
+        """Predict any column from the others: the mean of a number, the likeliest level of a label.
+
+        ``kind`` asks for the "median", the "mode", or a quantile (a number from 0 to 1) instead.
+        """
+        return self._density().predict(X, target, kind=kind, unseen=unseen, n_trees=n_trees, n_jobs=self.n_jobs)
+
+    def staged_predict(
+        self,
+        X: Any,
+        target: Any,
+        *,
+        kind: Kind | float = "mean",
+        unseen: Unseen = "error",
+        stages: Sequence[int] | None = None,
+    ) -> Iterator[npt.NDArray[Any]]:
         """Predictions after each number of trees in ``stages`` (1, 2, ... unless told), in one pass over the trees."""
-        return self._density().staged_predict(X, target, stages=stages, n_jobs=self.n_jobs)
+        return self._density().staged_predict(X, target, kind=kind, unseen=unseen, stages=stages, n_jobs=self.n_jobs)
 
-    def predict_proba(self, X: Any, target: Any, *, n_trees: int | None = None) -> Floats:
+    def predict_proba(self, X: Any, target: Any, *, unseen: Unseen = "error", n_trees: int | None = None) -> Floats:
         """Probabilities of the levels of any column that has levels, in the order of :meth:`levels`."""
-        return self._density().predict_proba(X, target, n_trees=n_trees, n_jobs=self.n_jobs)
+        return self._density().predict_proba(X, target, unseen=unseen, n_trees=n_trees, n_jobs=self.n_jobs)
 
-    def staged_predict_proba(self, X: Any, target: Any, *, stages: Sequence[int] | None = None) -> Iterator[Floats]:
+    def staged_predict_proba(
+        self, X: Any, target: Any, *, unseen: Unseen = "error", stages: Sequence[int] | None = None
+    ) -> Iterator[Floats]:
         """Probabilities after each number of trees in ``stages`` (1, 2, ... unless told), in one pass."""
-        return self._density().staged_predict_proba(X, target, stages=stages, n_jobs=self.n_jobs)
+        return self._density().staged_predict_proba(X, target, unseen=unseen, stages=stages, n_jobs=self.n_jobs)
 
     def levels(self, target: Any) -> npt.NDArray[Any]:
         """The levels of a column, in the order of the columns of :meth:`predict_proba`."""
@@ -243,6 +217,10 @@ class NRGBoost(DensityMixin, BaseEstimator):
     def score_samples(self, X: Any, *, normalize: bool = True, n_trees: int | None = None) -> Floats:
         """Log-density of each row, per unit of binned columns and per level of others; or, unnormalised, its energy."""
         return self._density().score_samples(X, normalize=normalize, n_trees=n_trees, n_jobs=self.n_jobs)
+
+    def explain(self, X: Any, top: int = 3, *, n_trees: int | None = None) -> Any:
+        """The oddest cells of each row given its others, and what was likelier. See :meth:`TableDensity.explain`."""
+        return self._density().explain(X, top, n_trees=n_trees, n_jobs=self.n_jobs)
 
     def diagnostics(self) -> Diagnostics:
         """How well chains mix and log Z is known, and what to do about it. See :meth:`TableDensity.diagnostics`."""
@@ -255,27 +233,3 @@ class NRGBoost(DensityMixin, BaseEstimator):
         if not len(scores):
             raise DataError("the table has no rows: there is no mean log-density of none")
         return float(scores.mean())
-
-    def _choose_pairs(self, schema: Schema, codes: Codes, n_jobs: int) -> tuple[Pair, ...]:
-        if isinstance(self.pairs, str) and self.pairs == "auto":
-            return choose_pairs(codes, schema.domain, n_jobs)
-        if isinstance(self.pairs, str) or not isinstance(self.pairs, Iterable):
-            raise ParameterError(f'pairs is "auto" or a list of pairs of column names; got {self.pairs!r}')
-        wanted = []
-        for pair in self.pairs:
-            if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
-                raise ParameterError(f"each of pairs is two column names, such as ('city', 'country'); got {pair!r}")
-            a, b = sorted(schema.index_of(name) for name in pair)
-            if a == b:
-                raise ParameterError(f"each of pairs is two different columns; got {pair!r}")
-            wanted.append((a, b))
-        return given_pairs(codes, schema.domain, wanted, n_jobs)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
-        return tags
-
-    def _density(self) -> TableDensity:
-        check_is_fitted(self, "density_")
-        return self.density_

@@ -7,12 +7,12 @@ import numpy as np
 import numpy.typing as npt
 
 from energyboost.fitting.config import BoostingConfig
-from energyboost.fitting.grow import grow_tree
+from energyboost.fitting.grow import Rows, grow_tree
 from energyboost.fitting.line_search import line_search, log_z_rise, log_z_rise_after, rise_by_chain, standard_error
 from energyboost.kernels.grow import Reference
 from energyboost.model.baseline import Baseline
 from energyboost.model.domain import Domain
-from energyboost.model.energy import Codes, Energy, columns_of
+from energyboost.model.energy import Energy, columns_of
 from energyboost.sampling.pool import Pool
 
 
@@ -46,37 +46,37 @@ class RoundInfo:
     acceptance: float
 
 
-def start(codes: Codes, domain: Domain, config: BoostingConfig) -> BoostingState:
+def start(rows: Rows, domain: Domain, config: BoostingConfig) -> BoostingState:
     """A model without trees: the baseline of the training rows, and a pool still empty."""
-    baseline = Baseline.fit(columns_of(domain), codes, config.uniform_mix)
+    baseline = Baseline.fit(columns_of(domain), rows.codes, config.uniform_mix, rows.weight)
     # The index of leaves is rebuilt when trees outgrow it, which is rare: leaves by doubling, trees from 256 on.
     return BoostingState(
-        Energy(domain, baseline, min(config.n_trees, 256)), Pool.empty(codes), np.zeros(config.n_chains)
+        Energy(domain, baseline, min(config.n_trees, 256)), Pool.empty(rows.codes), np.zeros(config.n_chains)
     )
 
 
 def boost(
     state: BoostingState,
-    codes: Codes,
+    rows: Rows,
     config: BoostingConfig,
     seed: int,
     n_jobs: int | None = 1,
 ) -> Iterator[tuple[BoostingState, RoundInfo]]:
-    """Train on rows of codes up to ``config.n_trees`` trees, yielding the state after every round.
+    """Train on rows up to ``config.n_trees`` trees, yielding the state after every round.
 
     The energy of ``state`` grows in place. Randomness of round t comes from ``(seed, t)`` alone, so a run depends
     neither on ``n_jobs`` nor on where it was started from. The iteration ends early when no leaf may be split.
     """
     energy, pool, drift = state.energy, state.pool, state.drift
-    size = config.resolve_pool_size(len(codes))
+    size = config.resolve_pool_size(len(rows))
     for t in range(energy.n_trees, config.n_trees):
         for_tree, for_pool, for_start = np.random.SeedSequence([seed, t]).spawn(3)
-        grown = grow_tree(energy.columns, codes, _reference(energy, pool), config, for_tree)
+        grown = grow_tree(energy.columns, rows, _reference(energy, pool), config, for_tree)
         if grown.tree.n_leaves == 1 and not len(pool.codes):
             # A baseline of the very marginals of the data leaves nothing to gain from any one split. Rows of it, whose
             # counts are not exact, do.
             pool = Pool.first(energy, size, config.n_chains, for_start)
-            grown = grow_tree(energy.columns, codes, _reference(energy, pool), config, for_tree)
+            grown = grow_tree(energy.columns, rows, _reference(energy, pool), config, for_tree)
         if grown.tree.n_leaves == 1:
             return
         value = grown.p / grown.q - 1  # [eq:optimal-w]
@@ -89,7 +89,7 @@ def boost(
                 grown.pool_leaf,
                 for_pool,
                 refresh=config.refresh,
-                restart_from=codes if config.refill == "restart" else None,
+                restart_from=rows.codes if config.refill == "restart" else None,
                 burn_in=config.burn_in,
                 n_jobs=n_jobs,
             )

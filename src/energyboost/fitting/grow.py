@@ -1,6 +1,6 @@
 """Growing one tree of a round."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,31 @@ from energyboost.model.tree import Tree, from_splits
 Floats = npt.NDArray[np.float64]
 
 
+NO_WEIGHT = np.empty(0, np.int32)
+MOST_WEIGHT = 1 << 30
+"""The sum of all weights: counts are 32-bit integers."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Training rows: their codes, and how often each counts (empty: once)."""
+
+    codes: Codes
+    weight: npt.NDArray[np.int32] = field(default_factory=lambda: NO_WEIGHT)
+    unit: float = 1.0  # what a row of weight 1 counts for
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    @classmethod
+    def weighted(cls, codes: Codes, weight: Floats) -> "Rows":
+        """Rows with weights of any kind: whole numbers as they are, others as finely as counts allow."""
+        total, unit = float(weight.sum()), 1.0
+        if (weight != np.rint(weight)).any() or total > MOST_WEIGHT:
+            unit = min(MOST_WEIGHT / 2 / total, 65_536 / float(weight[weight > 0].min()))
+        return cls(codes, np.rint(weight * unit).astype(np.int32), unit)
+
+
 @dataclass(frozen=True, slots=True)
 class GrownTree:
     """A partition of the domain with what it holds of the data and of the model."""
@@ -25,17 +50,17 @@ class GrownTree:
 
 
 def grow_tree(
-    columns: Columns, codes: Codes, reference: Reference, config: BoostingConfig, seed: np.random.SeedSequence
+    columns: Columns, rows: Rows, reference: Reference, config: BoostingConfig, seed: np.random.SeedSequence
 ) -> GrownTree:
     """Grow a tree on training rows against a reference; leaf values stay zero."""
     rng = np.random.default_rng(seed)
     limits = Limits(
         config.max_leaves,
         float(config.max_ratio),
-        config.min_samples_leaf,
+        round(config.min_samples_leaf * rows.unit),
         config.growth == "breadth_first",
     )
-    growing, n_leaves = grow(columns, codes, reference, limits, _draw_columns(columns, config, rng))
+    growing, n_leaves = grow(columns, rows.codes, rows.weight, reference, limits, _draw_columns(columns, config, rng))
     n_splits = n_leaves - 1
     tree, old = from_splits(
         columns,
@@ -52,7 +77,7 @@ def grow_tree(
     by_leaf = by_leaf[(last - first)[by_leaf] > 0]
     pool_leaf[growing.pool_rows] = np.repeat(new[by_leaf], (last - first)[by_leaf])
     p, q = growing.count[old].astype(float), growing.reference[old]
-    return GrownTree(tree, p / len(codes), q / q.sum(), pool_leaf)
+    return GrownTree(tree, p / p.sum(), q / q.sum(), pool_leaf)
 
 
 def _draw_columns(columns: Columns, config: BoostingConfig, rng: np.random.Generator) -> npt.NDArray[np.bool_]:

@@ -38,7 +38,7 @@ class Growing(NamedTuple):
     column: np.ndarray  # int32 (max_leaves,)
     threshold: np.ndarray  # int32 (max_leaves,)
     mask: np.ndarray  # uint64 (max_leaves, words per mask): levels going left
-    count: np.ndarray  # int64 (max_leaves,): data rows of a leaf, P
+    count: np.ndarray  # int64 (max_leaves,): data rows of a leaf (the sum of their weights), P
     reference: np.ndarray  # float64 (max_leaves,): pool rows of a leaf, or its probability, Q
     rows: np.ndarray  # int32 (n_rows,): data rows, leaf by leaf
     pool_rows: np.ndarray  # int32 (n_pool,): pool rows, leaf by leaf
@@ -74,13 +74,31 @@ def _subtract(part, whole):
 
 
 @njit(nogil=True, cache=True)
-def _count(codes, rows, first, last, start, out):
+def _count(codes, weight, rows, first, last, start, out):
+    """Count rows, each as often as ``weight`` says (empty: once)."""
     out[:] = 0
     n_columns = codes.shape[1]
+    if weight.shape[0]:
+        for i in range(first, last):
+            row = rows[i]
+            for j in range(n_columns):
+                out[start[j] + codes[row, j]] += weight[row]
+        return
     for i in range(first, last):
         row = rows[i]
         for j in range(n_columns):
             out[start[j] + codes[row, j]] += 1
+
+
+@njit(nogil=True, cache=True)
+def _size(weight, rows, first, last):
+    """How many rows there are, each as often as its weight says."""
+    if weight.shape[0] == 0:
+        return last - first
+    total = 0
+    for i in range(first, last):
+        total += weight[rows[i]]
+    return total
 
 
 @njit(nogil=True, cache=True)
@@ -193,7 +211,7 @@ def _partition(codes, rows, first, last, column, threshold, mask, ordered, spare
 
 
 @njit(nogil=True, cache=True)
-def _start(columns, n_rows, n_pool, limits, words):
+def _start(columns, weight, n_rows, n_pool, limits, words):
     """A tree of one leaf, and what is known of it."""
     max_leaves, n_codes = limits.max_leaves, columns.start[-1]
     tree = Growing(
@@ -203,7 +221,7 @@ def _start(columns, n_rows, n_pool, limits, words):
         np.zeros((max_leaves, 2), np.int64), np.zeros((max_leaves, 2), np.int64),
     )  # fmt: skip
     tree.segment[0, 1], tree.pool_segment[0, 1] = n_rows, n_pool
-    tree.count[0], tree.reference[0] = n_rows, float(n_pool) if n_pool else 1.0
+    tree.count[0], tree.reference[0] = _size(weight, tree.rows, 0, n_rows), float(n_pool) if n_pool else 1.0
     n_slots = max(4, min(max_leaves + 2, SLOT_BYTES // (8 * n_codes)))
     free = np.arange(n_slots + 1)
     opened = Open(
@@ -230,12 +248,12 @@ def _release_slot(opened, leaf):
 
 
 @njit(nogil=True, cache=True)
-def _fill_slot(columns, codes, pool, tree, opened, leaf):
+def _fill_slot(columns, codes, weight, pool, tree, opened, leaf):
     slot = opened.slot[leaf] = _take_slot(opened)
-    _count(codes, tree.rows, tree.segment[leaf, 0], tree.segment[leaf, 1], columns.start, opened.count[slot])
+    _count(codes, weight, tree.rows, tree.segment[leaf, 0], tree.segment[leaf, 1], columns.start, opened.count[slot])
     if pool.shape[0]:
         first, last = tree.pool_segment[leaf, 0], tree.pool_segment[leaf, 1]
-        _count(pool, tree.pool_rows, first, last, columns.start, opened.pool_count[slot])
+        _count(pool, weight[:0], tree.pool_rows, first, last, columns.start, opened.pool_count[slot])
 
 
 @njit(nogil=True, cache=True)
@@ -255,7 +273,7 @@ def _look(columns, reference, limits, allowed, scale, tree, opened, leaf, scratc
 
 
 @njit(nogil=True, cache=True)
-def _split(columns, codes, pool, tree, opened, leaf, new, spare):
+def _split(columns, codes, weight, pool, tree, opened, leaf, new, spare):
     """Carry out the split of ``leaf``, whose right part becomes leaf ``new``."""
     column, threshold, mask = opened.column[leaf], opened.threshold[leaf], opened.mask[leaf]
     node = new - 1
@@ -266,7 +284,8 @@ def _split(columns, codes, pool, tree, opened, leaf, new, spare):
     middle = _partition(codes, tree.rows, first, last, column, threshold, mask, ordered, spare)
     tree.segment[leaf, 1] = tree.segment[new, 0] = middle
     tree.segment[new, 1] = last
-    tree.count[leaf], tree.count[new] = middle - first, last - middle
+    tree.count[new] = _size(weight, tree.rows, middle, last)
+    tree.count[leaf] -= tree.count[new]
     if pool.shape[0]:
         first, last = tree.pool_segment[leaf, 0], tree.pool_segment[leaf, 1]
         middle = _partition(pool, tree.pool_rows, first, last, column, threshold, mask, ordered, spare)
@@ -287,15 +306,15 @@ def _split(columns, codes, pool, tree, opened, leaf, new, spare):
 
 
 @njit(nogil=True, cache=True)
-def _count_children(columns, codes, pool, tree, opened, leaf, new):
+def _count_children(columns, codes, weight, pool, tree, opened, leaf, new):
     """Histograms of both children: the smaller is counted; the other is the parent, if kept, less the smaller."""
     size_left = tree.segment[leaf, 1] - tree.segment[leaf, 0] + tree.pool_segment[leaf, 1] - tree.pool_segment[leaf, 0]
     size_right = tree.segment[new, 1] - tree.segment[new, 0] + tree.pool_segment[new, 1] - tree.pool_segment[new, 0]
     small, large = (leaf, new) if size_left <= size_right else (new, leaf)
     parent = opened.slot[leaf]
-    _fill_slot(columns, codes, pool, tree, opened, small)
+    _fill_slot(columns, codes, weight, pool, tree, opened, small)
     if parent < 0:
-        _fill_slot(columns, codes, pool, tree, opened, large)
+        _fill_slot(columns, codes, weight, pool, tree, opened, large)
         return
     opened.slot[large] = parent
     _subtract(opened.count[opened.slot[small]], opened.count[parent])
@@ -304,10 +323,11 @@ def _count_children(columns, codes, pool, tree, opened, leaf, new):
 
 
 @njit(nogil=True, cache=True)
-def grow(columns, codes, reference, limits, allowed):
+def grow(columns, codes, weight, reference, limits, allowed):
     """Grow a tree greedily; ``allowed[e]`` says which columns the e-th leaf looked at may be split on (empty: all).
 
-    The root may be split on any column if it cannot be on those.
+    The root may be split on any column if it cannot be on those. Rows count as often as ``weight`` (int32; empty: once)
+    says.
 
     Returns the growing tree and its number of leaves.
     """
@@ -316,18 +336,18 @@ def grow(columns, codes, reference, limits, allowed):
     for j in range(columns.size.shape[0]):
         if not columns.ordered[j]:
             words = max(words, (columns.size[j] + 63) >> 6)
-    tree, opened = _start(columns, codes.shape[0], pool.shape[0], limits, words)
+    tree, opened = _start(columns, weight, codes.shape[0], pool.shape[0], limits, words)
     spare = np.empty(max(codes.shape[0], pool.shape[0]), np.int32)
     scratch = np.empty((4, columns.start[-1]))
     every = np.empty(0, np.bool_)
-    scale = tree.reference[0] / codes.shape[0]  # P/Q from counts
+    scale = tree.reference[0] / tree.count[0]  # P/Q from counts
     # Subtracting costs a pass over all codes: below this many rows, counting anew is cheaper.
     few = columns.start[-1] // (2 * codes.shape[1])
     heap = [(0.0, np.int64(0))]
     heap.pop()
     fresh = np.zeros(2, np.int64)
     n_fresh, n_leaves, n_looked = np.int64(1), np.int64(1), np.int64(0)
-    _fill_slot(columns, codes, pool, tree, opened, fresh[0])
+    _fill_slot(columns, codes, weight, pool, tree, opened, fresh[0])
     while True:
         for f in range(n_fresh):
             leaf = fresh[f]
@@ -347,7 +367,9 @@ def grow(columns, codes, reference, limits, allowed):
                 gain = _look(columns, reference, limits, every, scale, tree, opened, leaf, scratch)
             if opened.column[leaf] >= 0:
                 heappush(heap, (float(n_looked) if limits.breadth_first else -gain, leaf))
-            n_rows = tree.count[leaf] + tree.pool_segment[leaf, 1] - tree.pool_segment[leaf, 0]
+            n_rows = (
+                tree.segment[leaf, 1] - tree.segment[leaf, 0] + tree.pool_segment[leaf, 1] - tree.pool_segment[leaf, 0]
+            )
             if opened.column[leaf] < 0 or n_rows < few:
                 _release_slot(opened, leaf)
         if opened.free[-1] < 2:  # the next split may need two
@@ -359,6 +381,6 @@ def grow(columns, codes, reference, limits, allowed):
         leaf = heappop(heap)[1]
         new = n_leaves
         n_leaves += 1
-        _split(columns, codes, pool, tree, opened, leaf, new, spare)
-        _count_children(columns, codes, pool, tree, opened, leaf, new)
+        _split(columns, codes, weight, pool, tree, opened, leaf, new, spare)
+        _count_children(columns, codes, weight, pool, tree, opened, leaf, new)
         fresh[0], fresh[1], n_fresh = leaf, new, 2

@@ -113,16 +113,14 @@ def _add_to_plane(columns, sets, outer, inner, rows, row_of, leaves, n_leaves, p
 
 
 @njit(nogil=True, fastmath=FAST, error_model="numpy")
-def draw_pair(
-    columns, sets, outer, inner, leaves, n_leaves, base, cold, plane, weight, energy, row_sum, row_of, code, uniforms
+def weigh_plane(
+    columns, sets, outer, inner, rows, row_of, leaves, n_leaves, base, cold, plane, weight, energy, row_top
 ):
-    """Draw the codes of two columns from softmax((plane + base) * cold), given the leaves reached along both.
+    """Write (plane + base) * cold of some rows to ``weight``, without the outer base; returns the largest with it.
 
-    ``code`` is the present one of the outer column; three ``uniforms`` decide. ``plane`` must be zero, and is again
-    afterwards; the others are room: ``weight`` for all cells, ``energy`` for a row and LANES more (zero, too),
-    ``row_sum`` for a number for each row, ``row_of`` for one for each code of the outer column and one more.
+    ``rows`` and ``row_of`` are from ``spread_rows``. ``plane`` must be zero, and is again afterwards, as must be
+    ``energy``, room for a row and LANES more. ``row_top`` gets the largest of each row, the outer base with it.
     """
-    rows = spread_rows(columns.size[outer], np.int64(code), uniforms[2], row_of)
     n_rows, n = np.uint64(rows[2]), np.uint64(columns.start[inner + 1] - columns.start[inner])
     stride = n + BITS
     _add_to_plane(columns, sets, outer, inner, rows, row_of, leaves, n_leaves, plane, stride)
@@ -145,11 +143,30 @@ def draw_pair(
             top = weigh_row_of_jumps(energy, base, inner_first, cold, n, weight, start, plane, at)
         else:
             top = weigh_row_of_values(energy, base, inner_first, cold, n, weight, start, plane, at)
-        row_sum[np.uint64(k)] = top + base[first + np.uint64(k) * step] * cold
-        best = max(best, row_sum[np.uint64(k)])
+        row_top[np.uint64(k)] = top + base[first + np.uint64(k) * step] * cold
+        best = max(best, row_top[np.uint64(k)])
     for i in range(stride):  # what is left: the sum of all rows, and the jumps behind the last
         energy[np.uint64(i)] = 0
         plane[common + np.uint64(i)] = 0
+    return best
+
+
+@njit(nogil=True, fastmath=FAST, error_model="numpy")
+def draw_pair(
+    columns, sets, outer, inner, leaves, n_leaves, base, cold, plane, weight, energy, row_sum, row_of, code, uniforms
+):
+    """Draw the codes of two columns from softmax((plane + base) * cold), given the leaves reached along both.
+
+    ``code`` is the present one of the outer column; three ``uniforms`` decide. ``plane``, ``weight`` and ``energy`` are
+    as for ``weigh_plane``, ``row_sum`` and ``row_of`` room for a number for each row, and for each code of the outer
+    column and one more.
+    """
+    rows = spread_rows(columns.size[outer], np.int64(code), uniforms[2], row_of)
+    n_rows, n = np.uint64(rows[2]), np.uint64(columns.start[inner + 1] - columns.start[inner])
+    best = weigh_plane(
+        columns, sets, outer, inner, rows, row_of, leaves, n_leaves, base, cold, plane, weight, energy, row_sum
+    )
+    first, step = np.uint64(columns.start[outer] + rows[0]), np.uint64(rows[1])
     total = np.float64(0)  # of many rows
     for k in range(n_rows):
         top = row_sum[np.uint64(k)]

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from energyboost.kernels.arrays import LANES, Columns, Trees
+from energyboost.kernels.planes import planes
 from energyboost.kernels.slices import slices
 from energyboost.kernels.walk import energies
 from energyboost.model.baseline import Baseline
@@ -129,3 +130,19 @@ class Energy:
                 return reduce(slope)
 
             yield np.concatenate(map_blocks(run, blocks or [slice(0, 0)], n_jobs))
+
+    def planes(
+        self, codes: Codes, outer: int, inner: int, n_trees: int | None = None
+    ) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float32]]:
+        """exp(energy - top) of all codes of two columns given the others, (n_rows, outer codes, inner codes), and top.
+
+        The energy is that of the trees and of the base of both columns: to compare rows that differ elsewhere, add the
+        base of the other columns.
+        """
+        sizes = [int(self.columns.size[j]) for j in (outer, inner)]
+        padded = int(self.columns.start[inner + 1] - self.columns.start[inner])
+        out, top = np.empty((len(codes), sizes[0], padded), np.float32), np.empty(len(codes), np.float32)
+        kernel, codes = planes(self.index.width), np.ascontiguousarray(codes)
+        n_trees = self.n_trees if n_trees is None else n_trees
+        kernel(self.columns, self.index.arrays, n_trees, self.base, outer, inner, codes, out, top)
+        return out[:, :, : sizes[1]], top

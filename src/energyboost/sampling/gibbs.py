@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
+from energyboost.kernels.arrays import IMPOSSIBLE
 from energyboost.kernels.sweeps import sweeps
 from energyboost.model.energy import Codes, Energy
 from energyboost.parallel import map_blocks, row_blocks
@@ -24,10 +25,14 @@ def sweep(
     n_kept: int = 0,
     n_trees: int | None = None,
     temperature: float = 1.0,
+    log_weights: npt.NDArray[np.float64] | None = None,
     block_size: int = 64,
     n_jobs: int | None = 1,
 ) -> Codes:
     """Move every row of ``codes`` (in place) by ``n_sweeps`` sweeps of the model at a temperature.
+
+    Only the columns that are ``free`` (as ``codes``) move, all unless told. ``log_weights``, laid out as the base, are
+    the logarithms of factors on the probabilities of codes; ``IMPOSSIBLE`` rules a code out.
 
     Returns the last ``n_kept`` states of each chain, shape (n_chains, n_kept, n_columns). Every block of
     ``block_size`` chains has a stream of random numbers of its own, so results do not depend on ``n_jobs``.
@@ -39,6 +44,9 @@ def sweep(
     kept = np.empty((n_chains, n_kept, n_columns), codes.dtype)
     kernel = sweeps(energy.index.width)
     sets, base = energy.index.arrays, energy.base
+    if log_weights is not None:  # a factor is the same at any temperature
+        with np.errstate(over="ignore"):
+            base = np.maximum(base + temperature * log_weights, IMPOSSIBLE).astype(np.float32)
     # no hotter than keeps IMPOSSIBLE out of reach, no colder than keeps other energies finite
     cold = np.float32(np.clip(1 / temperature, 1e-20, 1e20))
     free = np.ones(codes.shape, bool) if free is None else free

@@ -78,6 +78,9 @@ class Codec(Protocol):
     def decode(self, codes: Array, uniforms: Array) -> Cells:
         """Return a cell for each code, drawn inside its bin by a uniform in [0, 1)."""
 
+    def settle(self, cells: Cells) -> Cells:
+        """Return values that need not occur, such as means, as the nearest that could: on the column's grid."""
+
     def to_json(self) -> dict[str, Any]:
         """Return the state as plain JSON."""
 
@@ -133,6 +136,9 @@ class _Labels(Stored):
         table = np.full(self.n_codes, None, dtype=object)
         table[list(self._level_codes())] = self.levels
         return Cells(table[codes], is_code(codes, self.missing_code))
+
+    def settle(self, cells: Cells) -> Cells:
+        return cells
 
     def _level_codes(self) -> range:
         shift = int(self.missing_code == 0 and self.missing)

@@ -1,6 +1,6 @@
 """Frames to codes, and codes to frames."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -40,6 +40,14 @@ class Encoded:
 
     codes: Array
     missing: npt.NDArray[np.bool_]
+    index: Any = None
+
+
+def frame_of(schema: Schema, columns: Mapping[str, Array], index: Any = None) -> Any:
+    """SHIM."""
+    import pandas as pd
+
+    return pd.DataFrame(dict(columns), index=index)
 
 
 def encode(schema: Schema, frame: Any, *, strict: bool = True) -> Array:
@@ -81,7 +89,7 @@ def encode_query(
     *,
     absent: Collection[Name] = (),
     unseen: Unseen = "error",
-    strict: bool = True,
+    strict: bool = False,
 ) -> Encoded:
     """Return the codes of a query, and which of its cells are not known.
 
@@ -112,7 +120,7 @@ def encode_query(
             _refuse(column, found, cells, UNSEEN)
         missing[:, j] = cells.missing | (found < 0)
         codes[:, j] = np.where(found < 0, column.codec.missing_code or 0, found)
-    return Encoded(codes, missing)
+    return Encoded(codes, missing, getattr(frame, "index", None))
 
 
 def encode_values(schema: Schema, j: int, values: Any) -> npt.NDArray[np.int64]:
@@ -125,6 +133,20 @@ def encode_values(schema: Schema, j: int, values: Any) -> npt.NDArray[np.int64]:
     >>> encode_values(Schema.infer(np.array([[10], [20], [30]])), 0, [20, 29])
     array([1, 2])
     """
+    column, cells = schema.columns[j], read_values(schema, j, values)
+    codes = column.codec.encode(cells)
+    _refuse(column, codes, cells, MISSING, UNSEEN)
+    return codes
+
+
+def read_values(schema: Schema, j: int, values: Any) -> Cells:
+    """Return some values of column j as cells, whether or not they occur: a list or a 1-D array.
+
+    Examples
+    --------
+    >>> read_values(Schema.infer(np.array(["2024-01-01"], "M8[D]")[:, None]), 0, ["1970-01-03"]).values
+    array([2])
+    """
     column = schema.columns[j]
     if column.type.kind in TIMES:
         letter = "m" if column.type.kind == "duration" else "M"
@@ -135,13 +157,16 @@ def encode_values(schema: Schema, j: int, values: Any) -> npt.NDArray[np.int64]:
     else:
         array = np.empty(len(values), dtype=object)
         array[:] = list(values)
-    cells = _conform(column, *read_column(column.name, array), aware=True)
-    codes = column.codec.encode(cells)
-    _refuse(column, codes, cells, MISSING, UNSEEN)
-    return codes
+    return _conform(column, *read_column(column.name, array), aware=True)
 
 
-def decode(schema: Schema, codes: Array, rng: np.random.Generator, index: Any = None) -> Any:
+def decode(
+    schema: Schema,
+    codes: Array,
+    rng: np.random.Generator,
+    index: Any = None,
+    within: Mapping[int, Callable[[Array, Array], Cells]] | None = None,
+) -> Any:
     """Return codes as a frame of the training table's library, dtypes and column order.
 
     Parameters
@@ -154,6 +179,8 @@ def decode(schema: Schema, codes: Array, rng: np.random.Generator, index: Any = 
         Places the values of quantile bins inside their bins.
     index : pandas index, optional
         The rows' index; the other libraries have none.
+    within : mapping, optional
+        For some columns, by position, what decodes their codes and uniforms instead of the codec.
 
     Examples
     --------
@@ -164,7 +191,8 @@ def decode(schema: Schema, codes: Array, rng: np.random.Generator, index: Any = 
            [2.5, 8. ]])
     """
     _check_codes(schema, codes)
-    cells = [c.codec.decode(codes[:, j], rng.random(len(codes))) for j, c in enumerate(schema.columns)]
+    decoders = {j: c.codec.decode for j, c in enumerate(schema.columns)} | dict(within or {})
+    cells = [decoders[j](codes[:, j], rng.random(len(codes))) for j in range(len(schema.columns))]
     pairs = list(zip(schema.columns, cells, strict=True))
     if schema.kind == "pandas":
         import pandas as pd
@@ -257,7 +285,7 @@ def _places(schema: Schema, table: Table, skipped: frozenset[int], strict: bool)
         )
     position, names = {name: i for i, name in enumerate(table.names)}, schema.names
     lacking = [names[j] for j in wanted if names[j] not in position]
-    if lacking:
+    if lacking and strict:
         there = f"it has {listing(table.names, 20)}" if table.names else "it has none"
         columns = f"column{'s'[: len(lacking) > 1]} {listing(lacking, 10)}"
         raise DataError(f"the table lacks {columns}; {there}: add what is lacking")
@@ -266,7 +294,7 @@ def _places(schema: Schema, table: Table, skipped: frozenset[int], strict: bool)
     if strict and extra:
         columns = f"column{'s'[: len(extra) > 1]} {listing(extra, 10)}"
         raise DataError(f"the table has {columns}, not there in training: drop what is not known")
-    return {j: position[names[j]] for j in wanted}
+    return {j: position[names[j]] for j in wanted if names[j] in position}
 
 
 def _conform(column: Column, found: ColumnType, cells: Cells, *, aware: bool = False) -> Cells:

@@ -125,6 +125,13 @@ def open_table(frame: Any) -> Table:
     return Table(kind, pythonic, names_type, len(narwhal), lambda i: narwhal[:, i])
 
 
+def take_rows(frame: Any, rows: Array) -> Any:
+    """Return some rows of a frame."""
+    if isinstance(frame, np.ndarray):
+        return frame[rows]
+    return nw.from_native(frame, eager_only=True)[rows].to_native()
+
+
 def read(name: Name, column: Any) -> tuple[ColumnType, Cells]:
     """Return the type and the cells of one column, a narwhals series or a 1-D array."""
     if isinstance(column, np.ndarray):

@@ -1,6 +1,8 @@
 """Codecs of numbers: a level for each value, or quantile bins with atoms."""
 
+import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +14,7 @@ _SCALES = (0, *(10**decimals for decimals in range(7)))
 _DTYPES = ("int64", "float16", "float32", "float64")
 
 
-class _Numbers(Stored):
+class Numbers(Stored):
     """What `Levels` and `QuantileBins` share: codes are intervals of *points*, in rising order.
 
     A point is the value itself, or on a grid of 1/scale the integer ``value * scale``.
@@ -28,20 +30,28 @@ class _Numbers(Stored):
         raise NotImplementedError
 
     @property
+    def _step(self) -> int:
+        """How many points apart values are inside a code; 0 when the column has no grid."""
+        raise NotImplementedError
+
+    @property
     def _edges(self) -> tuple[Array, Array]:
         """The first and the last point of each code."""
         raise NotImplementedError
 
     @property
     def n_codes(self) -> int:
+        """How many codes there are, the one for missing included."""
         return len(self._edges[0]) + self.missing
 
     @property
     def ordered(self) -> bool:
+        """Whether the order of the codes means something: here it does."""
         return True
 
     @property
     def missing_code(self) -> int | None:
+        """The code of a missing cell: the first, if there is one."""
         return 0 if self.missing else None
 
     @property
@@ -54,7 +64,45 @@ class _Numbers(Stored):
         """The largest value of each code."""
         return self._per_code(self._to_values(self._edges[1]), np.nan)
 
+    @property
+    def n_points(self) -> npt.NDArray[np.float64]:
+        """How many values each code stands for: infinity for an interval without a grid, 0 for missing."""
+        first, last = self._edges
+        many = _steps(first, last, self._step) + 1.0 if self._step else np.where(last > first, np.inf, 1.0)
+        return self._per_code(many, 0.0)
+
+    def between(self, low: Any, high: Any) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64], Any, Any]:
+        """Which values from ``low`` to ``high`` there are: for each code the uniforms in [0, 1) that `decode` to them.
+
+        Also the least and the greatest of them that could be, on the column's grid. None is no bound.
+        """
+        first, last = self._edges
+        n_points = self.n_points[int(self.missing) :]
+        if len(first) == 0:
+            return np.zeros(self.n_codes), np.zeros(self.n_codes), low, high
+        if self._scale:
+            begin, step = int(first[0]), max(self._step, 1)
+            below, above = (_to_grid(bound, self._scale, begin, step, up) for bound, up in ((low, True), (high, False)))
+            least = begin if below is None else max(below, begin)
+            most = int(last[-1]) if above is None else min(above, int(last[-1]))
+            # as Python numbers, which do not overflow
+            k_low = np.array([max(0, -((a - least) // step)) for a in first.tolist()], float)
+            k_high = np.array([(min(b, most) - a) // step for a, b in zip(first.tolist(), last.tolist(), strict=True)])
+            start, stop = np.minimum(k_low / n_points, 1), np.clip((k_high + 1.0) / n_points, 0, 1)
+            bounds = self._to_values(np.array([least, most]))
+            low, high = bounds[0], bounds[1]
+        else:
+            a, b = first.astype(float), last.astype(float)
+            low = max(-np.inf if low is None else float(low), a[0])
+            high = min(np.inf if high is None else float(high), b[-1])
+            span = np.where(b > a, b - a, 1.0)
+            lone = np.where((a >= low) & (a <= high), 1.0, 0.0)
+            start = np.where(b > a, np.clip((low - a) / span, 0, 1), 0.0)
+            stop = np.where(b > a, np.clip((high - a) / span, 0, 1), lone)
+        return self._per_code(start, 0.0), self._per_code(np.maximum(start, stop), 0.0), low, high
+
     def encode(self, cells: Cells) -> npt.NDArray[np.int64]:
+        """Return the code of each cell; `MISSING` or `UNSEEN` where there is none."""
         first, last = self._edges
         if len(first) == 0:
             codes = np.full(len(cells), UNSEEN)
@@ -63,6 +111,16 @@ class _Numbers(Stored):
             codes = np.searchsorted(_cuts(first, last), points) + self.missing
         codes[cells.missing] = MISSING if self.missing_code is None else self.missing_code
         return codes
+
+    def settle(self, cells: Cells) -> Cells:
+        """Return values that need not occur, such as means, as the nearest that could: on the column's grid."""
+        first, last = self._edges
+        if not self._step or len(first) == 0:
+            return cells
+        points = np.rint(cells.values.astype(np.float64) * self._scale)
+        steps = np.rint((points - float(first[0])) / self._step)
+        steps = np.clip(steps, 0, float(_steps(first[:1], last[-1:], self._step)[0]))
+        return Cells(self._to_values(first[0] + (steps * self._step).astype(np.int64)), cells.missing)
 
     def _to_values(self, points: Array) -> Array:
         return (points / self._scale).astype(self.dtype) if self._scale > 1 else points.astype(self.dtype)
@@ -83,7 +141,7 @@ class _Numbers(Stored):
 
 
 @dataclass(frozen=True, slots=True)
-class Levels(_Numbers):
+class Levels(Numbers):
     """Numbers, one code for each distinct value; a value in between goes to the nearest.
 
     Examples
@@ -102,6 +160,10 @@ class Levels(_Numbers):
 
     @property
     def _scale(self) -> int:
+        return int(self.dtype == "int64")
+
+    @property
+    def _step(self) -> int:
         return int(self.dtype == "int64")
 
     @property
@@ -126,7 +188,7 @@ class Levels(_Numbers):
 
 
 @dataclass(frozen=True, slots=True)
-class QuantileBins(_Numbers):
+class QuantileBins(Numbers):
     """Numbers in quantile bins, with an atom (a bin of one value) for each frequent value.
 
     Neighbouring bins touch. Next to an atom a bin ends at its own outermost training value, so that
@@ -208,6 +270,10 @@ class QuantileBins(_Numbers):
         return self.scale
 
     @property
+    def _step(self) -> int:
+        return self.step
+
+    @property
     def _edges(self) -> tuple[Array, Array]:
         dtype = np.int64 if self.scale else self.dtype
         return np.array(self.first, dtype=dtype), np.array(self.last, dtype=dtype)
@@ -261,6 +327,18 @@ def _to_points(values: Array, dtype: str, scale: int, low: Any, high: Any) -> Ar
     unit = max(scale, 1)
     values = np.clip(values.astype(np.float64), float(low) / unit, float(high) / unit).astype(dtype)
     return np.rint(values.astype(np.float64) * scale).astype(np.int64) if scale else values
+
+
+def _to_grid(bound: Any, scale: int, begin: int, step: int, up: bool) -> int | None:
+    """The point of a grid that is nearest to a bound, inside it."""
+    if bound is None:
+        return None
+    point = Fraction(bound) * scale
+    near = round(point)
+    if near / scale == bound:  # a decimal like 0.7, which is no fraction of powers of two
+        point = Fraction(near)
+    k = (point - begin) / step
+    return begin + step * (math.ceil(k) if up else math.floor(k))
 
 
 def _cuts(first: Array, last: Array) -> Array:

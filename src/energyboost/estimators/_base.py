@@ -1,0 +1,177 @@
+"""What all estimators share: the parameters of training, and training itself."""
+
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+from tqdm import tqdm
+
+from energyboost.checks import boolean
+from energyboost.density import RandomState, TableDensity, seed_sequence
+from energyboost.errors import DataError, ParameterError
+from energyboost.fitting.boosting import boost, start
+from energyboost.fitting.config import PARAMETERS, BoostingConfig, Growth, Refill
+from energyboost.fitting.grow import Rows
+from energyboost.model.energy import Codes
+from energyboost.parallel import resolve_n_jobs
+from energyboost.sampling.boosted import Boosted
+from energyboost.sampling.moves import Moves, Pair, choose_pairs, given_pairs
+from energyboost.tables import Schema, encode, open_table, take_rows
+
+Floats = npt.NDArray[np.float64]
+
+
+class Boosting(BaseEstimator):
+    """Parameters of training, the same for all estimators; see :class:`NRGBoost`."""
+
+    density_: TableDensity
+    schema_: Schema
+    history_: list[dict[str, Any]]
+    pairs_: list[dict[str, Any]]
+    n_trees_: int
+    n_features_in_: int
+
+    def __init__(
+        self,
+        n_trees: int = 200,
+        learning_rate: float = 0.15,
+        max_leaves: int = 256,
+        *,
+        max_ratio: float = 2.0,
+        min_samples_leaf: int = 0,
+        feature_fraction: float = 1.0,
+        growth: Growth = "best_first",
+        line_search: bool = True,
+        uniform_mix: float = 0.1,
+        pool_size: int | Literal["auto"] = "auto",
+        refresh: float = 0.1,
+        n_chains: int = 16,
+        refill: Refill = "persistent",
+        burn_in: int = 100,
+        pairs: Literal["auto"] | Sequence[tuple[Any, Any]] = "auto",
+        max_bins: int = 255,
+        max_levels: int = 1000,
+        verbose: bool = False,
+        n_jobs: int | None = None,
+        random_state: RandomState = None,
+    ) -> None:
+        self.n_trees = n_trees
+        self.learning_rate = learning_rate
+        self.max_leaves = max_leaves
+        self.max_ratio = max_ratio
+        self.min_samples_leaf = min_samples_leaf
+        self.feature_fraction = feature_fraction
+        self.growth = growth
+        self.line_search = line_search
+        self.uniform_mix = uniform_mix
+        self.pool_size = pool_size
+        self.refresh = refresh
+        self.n_chains = n_chains
+        self.refill = refill
+        self.burn_in = burn_in
+        self.pairs = pairs
+        self.max_bins = max_bins
+        self.max_levels = max_levels
+        self.verbose = verbose
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _fit_density(self, X: Any, sample_weight: Any = None, overrides: dict[Any, Any] | None = None) -> None:
+        """Fit the joint density of all columns of a table."""
+        config = BoostingConfig(**{name: getattr(self, name) for name in PARAMETERS})
+        verbose, n_jobs = boolean("verbose", self.verbose), resolve_n_jobs(self.n_jobs)
+        weight = None
+        if sample_weight is not None:
+            weight = _checked_weight(sample_weight, open_table(X).n_rows)
+            X, weight = take_rows(X, np.flatnonzero(weight)), weight[weight > 0]
+        schema = Schema.infer(X, max_bins=self.max_bins, max_levels=self.max_levels)
+        codes = encode(schema, X)
+        if (codes == codes[0]).all():
+            raise DataError(
+                f"the table has {len(codes):,} row{'s'[: len(codes) > 1]}, all alike: a density needs at least 2 "
+                "distinct rows"
+            )
+        seed = int(seed_sequence(self.random_state).generate_state(1, np.uint64)[0])
+        rows = Rows(codes) if weight is None else Rows.weighted(codes, weight)
+        pairs = self._choose_pairs(schema, codes, n_jobs)
+        state, history = start(rows, schema.domain, config), []
+        rounds = boost(state, rows, config, seed, n_jobs)
+        for latest, info in tqdm(rounds, total=config.n_trees, unit="tree", disable=not verbose):
+            state = latest
+            history.append(asdict(info))
+        if not history:
+            warnings.warn(
+                "no split was allowed: the model is its baseline, in which columns are independent; lower "
+                "min_samples_leaf or raise max_ratio if that is not meant",
+                stacklevel=3,
+            )
+        elif len(history) < config.n_trees:
+            warnings.warn(
+                f"training ended after {len(history)} of {config.n_trees} trees: then no split was allowed any more; "
+                "lower learning_rate or raise max_ratio if more are wanted",
+                stacklevel=3,
+            )
+        self.history_ = history
+        names = schema.names
+        self.pairs_ = [
+            {"columns": tuple(names[j] for j in pair.columns), "dependence": pair.dependence} for pair in pairs
+        ]
+        moves = Moves.of(schema.domain, pairs)
+        texts = tuple(map(str, names))
+        model = Boosted(state.energy, state.pool.codes, state.pool.chains, moves, texts)
+        self._set_density(TableDensity(schema, model))
+
+    def _set_density(self, density: TableDensity) -> None:
+        self.density_, self.schema_, self.n_trees_ = density, density.schema, density.model.n_trees
+
+    def _set_features(self, schema: Schema, n_features: int) -> None:
+        """What scikit-learn wants to know of the columns of ``X``: the first ones of the schema."""
+        self.n_features_in_ = n_features
+        names = schema.names[:n_features]
+        if schema.kind != "numpy" and all(isinstance(name, str) for name in names):
+            self.feature_names_in_ = np.asarray(names, object)
+        elif hasattr(self, "feature_names_in_"):  # of an earlier fit
+            del self.feature_names_in_
+
+    def _choose_pairs(self, schema: Schema, codes: Codes, n_jobs: int) -> tuple[Pair, ...]:
+        if isinstance(self.pairs, str) and self.pairs == "auto":
+            return choose_pairs(codes, schema.domain, n_jobs)
+        if isinstance(self.pairs, str) or not isinstance(self.pairs, Iterable):
+            raise ParameterError(f'pairs is "auto" or a list of pairs of column names; got {self.pairs!r}')
+        wanted = []
+        for pair in self.pairs:
+            if isinstance(pair, str) or not isinstance(pair, Sequence) or len(pair) != 2:
+                raise ParameterError(f"each of pairs is two column names, such as ('city', 'country'); got {pair!r}")
+            a, b = sorted(schema.index_of(name) for name in pair)
+            if a == b:
+                raise ParameterError(f"each of pairs is two different columns; got {pair!r}")
+            wanted.append((a, b))
+        return given_pairs(codes, schema.domain, wanted, n_jobs)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
+        return tags
+
+    def _density(self) -> TableDensity:
+        check_is_fitted(self, "density_")
+        return self.density_
+
+
+def _checked_weight(sample_weight: Any, n_rows: int) -> Floats:
+    weight = np.asarray(sample_weight, dtype=float)
+    if weight.ndim == 0:
+        weight = np.full(n_rows, float(weight))
+    if weight.shape != (n_rows,):
+        raise ParameterError(f"sample_weight has shape {weight.shape}, not ({n_rows},): give a weight for each row")
+    bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
+    if len(bad):
+        raise ParameterError(f"sample_weight is {weight[bad[0]]} in row {bad[0]}: weights are finite and at least 0")
+    if not weight.any():
+        raise ParameterError("sample_weight is 0 for every row: there is nothing to learn from")
+    return weight
