@@ -1,7 +1,7 @@
 """NRGBoost: boosted trees on the joint density of a table."""
 
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, Literal, Self
 
@@ -69,6 +69,11 @@ class NRGBoost(DensityMixin, BaseEstimator):
         Most codes for a column of numbers; a number with fewer distinct values keeps each of them.
     max_levels : int, default=1000
         Most levels for a column of labels.
+    ids : list of column names, optional
+        Columns that are left out of the model, and made anew in sampled rows.
+    schema : dict, optional
+        What single columns should become instead of what would be chosen for them: from their names to "drop", "id",
+        "category", or a dict with "codec", "bins", "ordered" or "levels". docs/tables.md says what each does.
     verbose : bool, default=False
         Show a progress bar.
     n_jobs : int or None, default=None
@@ -129,6 +134,8 @@ class NRGBoost(DensityMixin, BaseEstimator):
         pairs: Literal["auto"] | Sequence[tuple[Any, Any]] = "auto",
         max_bins: int = 255,
         max_levels: int = 1000,
+        ids: Collection[Any] | None = None,
+        schema: Mapping[Any, Any] | None = None,
         verbose: bool = False,
         n_jobs: int | None = None,
         random_state: RandomState = None,
@@ -150,6 +157,8 @@ class NRGBoost(DensityMixin, BaseEstimator):
         self.pairs = pairs
         self.max_bins = max_bins
         self.max_levels = max_levels
+        self.ids = ids
+        self.schema = schema
         self.verbose = verbose
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -158,7 +167,9 @@ class NRGBoost(DensityMixin, BaseEstimator):
         """Fit the joint density of all columns of ``X``; there is no target, so ``y`` is not read."""
         config = BoostingConfig(**{name: getattr(self, name) for name in PARAMETERS})
         verbose, n_jobs = boolean("verbose", self.verbose), resolve_n_jobs(self.n_jobs)
-        schema = Schema.infer(X, max_bins=self.max_bins, max_levels=self.max_levels)
+        schema = Schema.infer(
+            X, max_bins=self.max_bins, max_levels=self.max_levels, ids=self.ids, overrides=self.schema
+        )
         codes = encode(schema, X)
         if (codes == codes[0]).all():
             raise DataError(
