@@ -1,6 +1,7 @@
 """Hypothesis strategies: tables of every library, with every dtype that has a codec."""
 
 import datetime as dt
+from decimal import Decimal
 from typing import Any
 
 import hypothesis.extra.numpy as hnp
@@ -24,6 +25,7 @@ NUMBERS = {
     "large": st.floats(1e12, 1e16),
     "quarter": st.integers(0, 999).map(lambda i: 7 + i / 4),
 }
+CENTS = st.integers(-(10**12) + 1, 10**12 - 1).map(lambda i: Decimal(i) / 100)
 INSTANTS = st.one_of(
     st.integers(0, 10**9),
     st.integers(-500, 500).map(lambda k: 3600 * k),
@@ -76,6 +78,7 @@ PANDAS: dict[str, tuple[Any, st.SearchStrategy[Any], Any]] = {  # dtype, cells, 
         None,
     ),
     "arrow dictionary": (pd.ArrowDtype(pa.dictionary(pa.int32(), pa.string())), st.sampled_from(LABELS), None),
+    "arrow decimal": (pd.ArrowDtype(pa.decimal128(12, 2)), CENTS, None),
     "arrow large string": (pd.ArrowDtype(pa.large_string()), st.sampled_from(LABELS), None),
     "object number": ("object", st.integers(-9, 9), None),
     "object nan": ("object", st.sampled_from(LABELS), np.nan),
@@ -100,6 +103,7 @@ POLARS: dict[str, tuple[Any, st.SearchStrategy[Any]]] = {
     "UInt32": (pl.UInt32, _whole(32, signed=False)),
     "Float32": (pl.Float32, NUMBERS["float32"]),
     "Float64": (pl.Float64, NUMBERS["decimal"]),
+    "Decimal": (pl.Decimal(12, 2), CENTS),
     "Boolean": (pl.Boolean, st.booleans()),
     "String": (pl.String, st.sampled_from(LABELS)),
     "Categorical": (pl.Categorical, st.sampled_from(LABELS)),

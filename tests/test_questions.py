@@ -61,7 +61,7 @@ def codes_of(known, rows):
     return encode(known.schema, rows)
 
 
-# --- missing cells -----------------------------------------------------------------------------------------------------
+# --- missing cells --------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("gap", ["a", "b", "c"])
@@ -152,7 +152,7 @@ def test_wide_planes_go_by_chains(known, probability, monkeypatch):
     assert np.abs(found.proba.cumsum(axis=1) - expected).max() <= 6 * found.error[0]
 
 
-# --- joint -------------------------------------------------------------------------------------------------------------
+# --- joint ----------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("targets", [["d"], ["a", "b"], ["d", "a"], ["b", "d", "a"], ["a", "b", "c", "d"]], ids=str)
@@ -194,7 +194,7 @@ def test_a_joint_that_is_too_large_or_of_nothing_is_refused(known, monkeypatch):
             known.joint(rows, targets)
 
 
-# --- rows under conditions ---------------------------------------------------------------------------------------------
+# --- rows under conditions ------------------------------------------------------------------------------------------
 
 WHERE = {
     "a value": ({"a": 2}, lambda r: r["a"] == 2),
@@ -257,7 +257,7 @@ def test_conditions_that_cannot_be_are_refused(known, where, message):
         known.sample(10, where=where)
 
 
-# --- completing and imputing -------------------------------------------------------------------------------------------
+# --- completing and imputing ----------------------------------------------------------------------------------------
 
 
 def gappy(n=300, seed=1):
@@ -332,7 +332,7 @@ def test_completing_draws_several_rows_for_each_in_their_order(known):
     assert_known_cells_stay(rows.iloc[np.repeat(np.arange(20), 3)], drawn)
 
 
-# --- odd cells ---------------------------------------------------------------------------------------------------------
+# --- odd cells ------------------------------------------------------------------------------------------------------
 
 
 def test_explaining_names_the_oddest_cells_and_what_was_likelier(known, probability):

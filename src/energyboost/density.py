@@ -299,7 +299,7 @@ class TableDensity:
             row = int(most.argmax())
             raise DataError(
                 f"{' x '.join(map(repr, targets))} with what is missing in row {row} has {most[row]:,.0f} combinations "
-                f"of codes, more than {MOST_COMBINATIONS:,}: ask for fewer columns, fill gaps, or fit with less max_bins"
+                f"of codes, more than {MOST_COMBINATIONS:,}: ask for fewer columns, fill gaps, or lower max_bins"
             )
         probability = joint(self.model, query.codes, known, columns, stage, n_jobs)
         return Joint(self.schema, columns, probability, query.index)

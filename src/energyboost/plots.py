@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from energyboost.checks import integer
 from energyboost.errors import DataError
 from energyboost.tables.frames import LABELS, Name, open_table, plain
-from energyboost.tables.schema import listing
+from energyboost.tables.words import listing
 
 Array = npt.NDArray[Any]
 

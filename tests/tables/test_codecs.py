@@ -8,7 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from energyboost.errors import DataError
-from energyboost.tables import Categories, Cells, Levels, OrderedLevels, QuantileBins, Schema
+from energyboost.tables import (
+    Categories,
+    Cells,
+    FrequentCategories,
+    Levels,
+    NumberCategories,
+    OrderedLevels,
+    QuantileBins,
+    Schema,
+)
 from energyboost.tables.codecs import MISSING, UNSEEN
 from tests.strategies import MAX_BINS, number_columns, uniforms
 
@@ -28,7 +37,13 @@ NUMERIC = st.one_of(
 )
 LABELS = st.lists(st.text(max_size=3), unique=True, min_size=1, max_size=5).map(tuple)
 CODECS = st.one_of(
-    NUMERIC, st.builds(Categories, LABELS, st.booleans()), st.builds(OrderedLevels, LABELS, st.booleans())
+    NUMERIC,
+    st.builds(Categories, LABELS, st.booleans()),
+    st.builds(OrderedLevels, LABELS, st.booleans()),
+    st.builds(
+        lambda v, m: NumberCategories(tuple(np.unique(v).tolist()), m, v.dtype.name), number_columns(), st.booleans()
+    ),
+    st.builds(lambda v, m: FrequentCategories((*v, "other"), m), LABELS, st.booleans()),
 )
 
 
@@ -202,6 +217,12 @@ def test_missing_is_the_first_code_of_ordered_and_the_last_of_unordered_columns(
         (Categories, {"levels": ["a", "a"]}, "distinct"),
         (Categories, {"levels": [["a"]]}, "unhashable|distinct"),
         (Categories, {"levels": []}, "no code"),
+        (NumberCategories, {"levels": [1, True]}, "distinct"),
+        (NumberCategories, {"levels": ["1"]}, "could not|not numbers"),
+        (NumberCategories, {"levels": [float("inf")], "dtype": "float64"}, "not numbers"),
+        (NumberCategories, {"levels": [2**63]}, "too large|out of bounds"),
+        (NumberCategories, {"levels": [1], "dtype": "object"}, "dtype"),
+        (FrequentCategories, {"levels": ["a"]}, "no level 'other'"),
         (Levels, {"values": [2.0, 1.0], "dtype": "float64"}, "do not rise"),
         (Levels, {"values": [1.0, float("nan")], "dtype": "float64"}, "do not rise"),
         (Levels, {"values": [1.0], "dtype": "object"}, "dtype"),
@@ -217,7 +238,7 @@ def test_damaged_fields_are_refused(codec, fields, message):
         good = {"first": [0, 2], "last": [1, 3], "means": [0.5, 2.5], "dtype": "int64", "scale": 1, "step": 1}
         codec.from_json(good)
         fields = good | fields
-    with pytest.raises((ValueError, TypeError), match=message):
+    with pytest.raises((ValueError, TypeError, OverflowError), match=message):
         codec.from_json(fields)
 
 

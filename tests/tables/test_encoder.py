@@ -42,11 +42,19 @@ def test_columns_are_matched_by_name_in_any_order_and_any_library():
     assert expected[:, 2].tolist() == [1, 0, 3, 2]
 
 
-def test_extra_columns_are_refused_unless_told_otherwise():
-    extra = people().assign(id=1)
-    with pytest.raises(DataError, match="has column 'id', not there in training: drop what is not known"):
-        encode(SCHEMA, extra)
-    np.testing.assert_array_equal(encode(SCHEMA, extra, strict=False), encode(SCHEMA, people()))
+def test_extra_columns_are_ignored_with_one_warning_at_the_line_that_asked():
+    extra = people().assign(id=1, note="x")
+    with pytest.warns(
+        UserWarning, match="has columns 'id', 'note', which were not there in training and were ignored$"
+    ) as w:
+        found = encode(SCHEMA, extra)
+    assert [warning.filename for warning in w] == [__file__]
+    np.testing.assert_array_equal(found, encode(SCHEMA, people()))
+    with pytest.warns(
+        UserWarning, match="column 'id', which was not .* was ignored; it lacks column 'age', taken as missing"
+    ):
+        query = encode_query(SCHEMA, people().drop(columns="age").assign(id=1))
+    np.testing.assert_array_equal(query.codes[:, 1:], found[:, 1:])
 
 
 def test_lacking_columns_are_named():
@@ -65,6 +73,27 @@ def test_a_query_marks_what_is_not_known():
     assert query.codes[1].tolist() == [0, 0, 0, 2]
     present = encode_query(SCHEMA, people(), absent=["age"])  # there, but not read
     assert present.missing[:, 0].all()
+
+
+def test_lacking_columns_of_a_query_are_missing():
+    frame = people()[["bmi", "age"]].set_axis(list("dcba"))
+    query = encode_query(SCHEMA, frame)
+    assert query.missing.any(axis=0).tolist() == [False, True, True, True]
+    assert query.missing.all(axis=0).tolist() == [False, True, False, True]
+    assert query.codes[:, 0].tolist() == [0, 1, 2, 3]
+    assert query.index.tolist() == list("dcba")
+    gaps = Schema.infer(people().assign(city=["Rome", None, "Oslo", "Rome"]))
+    assert encode_query(gaps, people()[["age"]]).codes[0].tolist() == [0, 2, 0, 0]  # the code for missing
+
+
+def test_a_query_without_any_column_of_the_model_is_refused():
+    with pytest.raises(
+        DataError, match=r"has none of the columns of the model, 'age', .*; it has 'Age': give at least"
+    ):
+        encode_query(SCHEMA, people()[["age"]].rename(columns={"age": "Age"}))
+    with pytest.raises(DataError, match="it has none: give"):
+        encode_query(SCHEMA, people()[[]])
+    assert encode_query(SCHEMA, people()[["age"]], absent=["age"]).missing.all()
 
 
 def test_a_missing_cell_where_none_was_in_training_is_refused():
@@ -102,6 +131,8 @@ def test_arrays_are_matched_by_position():
     assert encode(schema, pd.DataFrame(table, columns=["x0", "x1", "x2"])).tolist() == encode(schema, table).tolist()
     with pytest.raises(DataError, match=r"array has 2 columns, the model has 3: 'x0', .*; give all"):
         encode(schema, table[:, :2])
+    with pytest.raises(DataError, match=r"array has 1 columns, the model has 3"):
+        encode_query(schema, table[:, :1], absent=["x1"])
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """What all estimators share: the parameters of training, and training itself."""
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Literal
 
@@ -56,6 +56,8 @@ class Boosting(BaseEstimator):
         pairs: Literal["auto"] | Sequence[tuple[Any, Any]] = "auto",
         max_bins: int = 255,
         max_levels: int = 1000,
+        ids: Collection[Any] | None = None,
+        schema: Mapping[Any, Any] | None = None,
         verbose: bool = False,
         n_jobs: int | None = None,
         random_state: RandomState = None,
@@ -77,11 +79,13 @@ class Boosting(BaseEstimator):
         self.pairs = pairs
         self.max_bins = max_bins
         self.max_levels = max_levels
+        self.ids = ids
+        self.schema = schema
         self.verbose = verbose
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _fit_density(self, X: Any, sample_weight: Any = None, overrides: dict[Any, Any] | None = None) -> None:
+    def _fit_density(self, X: Any, sample_weight: Any = None, overrides: Mapping[Any, Any] | None = None) -> None:
         """Fit the joint density of all columns of a table."""
         config = BoostingConfig(**{name: getattr(self, name) for name in PARAMETERS})
         verbose, n_jobs = boolean("verbose", self.verbose), resolve_n_jobs(self.n_jobs)
@@ -89,7 +93,7 @@ class Boosting(BaseEstimator):
         if sample_weight is not None:
             weight = _checked_weight(sample_weight, open_table(X).n_rows)
             X, weight = take_rows(X, np.flatnonzero(weight)), weight[weight > 0]
-        schema = Schema.infer(X, max_bins=self.max_bins, max_levels=self.max_levels)
+        schema = Schema.infer(X, max_bins=self.max_bins, max_levels=self.max_levels, ids=self.ids, overrides=overrides)
         codes = encode(schema, X)
         if (codes == codes[0]).all():
             raise DataError(

@@ -64,6 +64,11 @@ class NRGBoost(DensityMixin, Boosting):
         Most codes for a column of numbers; a number with fewer distinct values keeps each of them.
     max_levels : int, default=1000
         Most levels for a column of labels.
+    ids : list of column names, optional
+        Columns that are left out of the model, and made anew in sampled rows.
+    schema : dict, optional
+        What single columns should become instead of what would be chosen for them: from their names to "drop", "id",
+        "category", or a dict with "codec", "bins", "ordered" or "levels". docs/tables.md says what each does.
     verbose : bool, default=False
         Show a progress bar.
     n_jobs : int or None, default=None
@@ -103,7 +108,7 @@ class NRGBoost(DensityMixin, Boosting):
 
         Rows count as often as ``sample_weight`` says.
         """
-        self._fit_density(X, sample_weight)
+        self._fit_density(X, sample_weight, self.schema)
         self._set_features(self.schema_, len(self.schema_.columns))
         return self
 

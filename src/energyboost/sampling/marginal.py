@@ -91,11 +91,11 @@ def gaps(
             parts[j].append((rows, found))
     if len(many):
         columns = list(range(len(reduces)))
-        for rows, found in _average(model, codes[many], ~known[many], columns, reduces, How(n_jobs=n_jobs)):
+        for rows, of_columns in _average(model, codes[many], ~known[many], columns, reduces, How(n_jobs=n_jobs)):
             for j in columns:
                 inside = ~known[many[rows], j]
                 if inside.any():
-                    parts[j].append((many[rows][inside], found[j]))
+                    parts[j].append((many[rows][inside], of_columns[j]))
     return {j: _in_order(part, len(codes))[~known[:, j]] for j, part in enumerate(parts) if part}
 
 

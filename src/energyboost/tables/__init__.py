@@ -1,22 +1,14 @@
 """Frames in, codes out, and back: the only part that knows pandas, polars, pyarrow or narwhals."""
 
+from energyboost.tables.categories import FrequentCategories, NumberCategories
 from energyboost.tables.codecs import Categories, Cells, Codec, OrderedLevels
-from energyboost.tables.encoder import (
-    Encoded,
-    Unseen,
-    decode,
-    decode_column,
-    encode,
-    encode_query,
-    encode_values,
-    frame_of,
-    levels,
-    numbers_to_values,
-    read_values,
-)
+from energyboost.tables.decoder import decode, decode_column, decode_frame_columns, frame_of, levels, numbers_to_values
+from energyboost.tables.encoder import Encoded, Unseen, encode, encode_query, encode_values, read_values
 from energyboost.tables.fill import fill
 from energyboost.tables.frames import ColumnType, open_table, take_rows
+from energyboost.tables.left_out import LeftOut
 from energyboost.tables.numeric import Levels, Numbers, QuantileBins
+from energyboost.tables.overrides import Options
 from energyboost.tables.schema import Column, Schema
 
 __all__ = [
@@ -26,14 +18,19 @@ __all__ = [
     "Column",
     "ColumnType",
     "Encoded",
+    "FrequentCategories",
+    "LeftOut",
     "Levels",
+    "NumberCategories",
     "Numbers",
+    "Options",
     "OrderedLevels",
     "QuantileBins",
     "Schema",
     "Unseen",
     "decode",
     "decode_column",
+    "decode_frame_columns",
     "encode",
     "encode_query",
     "encode_values",

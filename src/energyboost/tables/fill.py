@@ -33,7 +33,7 @@ def fill(
     query : Encoded
         The codes of the frame.
     cells : mapping
-        For each column with gaps, by position, the cells for where ``query.missing[rows]`` is true, in the order of the rows.
+        For each column with gaps, by position, the cells for where ``query.missing[rows]`` is true, row by row.
     rows : array of int, optional
         Which rows of the frame to return, and how often; all, once, unless told.
     """
@@ -42,19 +42,20 @@ def fill(
     gaps: dict[int, Array] = {}  # by the position of a column in the schema
     for j, column in enumerate(schema.columns):
         wanted = query.missing[rows, j]
-        if table.kind == "numpy":
-            own = table.read(j, column.name)[1].missing[rows]
-        elif column.name in table.names:
+        own = np.ones(len(rows), bool)
+        if column.name in table.names:
             own = table.read(table.names.index(column.name), column.name)[1].missing[rows]
-        else:
-            own = np.ones(len(rows), bool)
         # what else is not known is a label that did not occur in training: it stays
         some = own[wanted]
         gaps[j] = own
         if own.any():
             cells = {**cells, j: Cells(cells[j].values[some], cells[j].missing[some])}
     if table.kind == "numpy":
-        return _filled_array(schema, frame[rows], gaps, cells)
+        array = frame[rows]
+        for j, column in enumerate(schema.columns):
+            if gaps[j].any():
+                array[gaps[j], table.names.index(column.name)] = plain(column.type, cells[j])
+        return array
     taken = nw.from_native(frame, eager_only=True)[rows]
     changed = []
     for j, column in enumerate(schema.columns):
@@ -67,14 +68,6 @@ def fill(
     return taken.with_columns(*changed).to_native() if changed else taken.to_native()
 
 
-def _filled_array(schema: Schema, array: Array, gaps: Mapping[int, Array], cells: Mapping[int, Cells]) -> Array:
-    array = array.copy()
-    for j, column in enumerate(schema.columns):
-        if gaps[j].any():
-            array[gaps[j], j] = plain(column.type, cells[j])
-    return array
-
-
 def _series(schema: Schema, column: Column, cells: Cells, frame: "nw.DataFrame[Any]") -> "nw.Series[Any]":
     """Cells as a series of the query's library, of the training dtype if that is of this library."""
     kind, name = frame.implementation.name.lower(), str(column.name)
@@ -82,7 +75,8 @@ def _series(schema: Schema, column: Column, cells: Cells, frame: "nw.DataFrame[A
     if kind != schema.kind:
         return nw.new_series(name, plain(column.type, cells).tolist(), backend=frame.implementation)
     if kind == "pandas":
-        native = to_pandas(column.type, cells, index)
+        native = to_pandas(column.type, cells)
+        native.index = native.index if index is None else index
     else:
         native = to_polars(column.type, cells, name) if kind == "polars" else to_arrow(column.type, cells)
     if kind == "pyarrow":

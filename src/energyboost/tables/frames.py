@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -26,6 +27,8 @@ NANOSECONDS = {
 }  # fmt: skip
 _NAT = {"M": np.datetime64("NaT"), "m": np.timedelta64("NaT")}
 _REMEDY = "turn it into numbers, strings, booleans or dates, or drop it"
+_CASTS = {"date64": "date32", "decimal256": "decimal128"}
+_PLACES, _STEPS = 6, 2**50  # how fine, and of how many steps, decimals may be: what `QuantileBins` keeps on a grid
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,7 @@ class Table:
     names_type: str
     n_rows: int
     column: Callable[[int], Any]
+    index: Any = None  # of a pandas frame
 
     def read(self, i: int, name: Name | None = None) -> tuple[ColumnType, Cells]:
         """Return the type and the cells of column i."""
@@ -121,8 +125,9 @@ def open_table(frame: Any) -> Table:
         if isinstance(name, bool) or not isinstance(name, str | int | np.integer):
             raise DataError(f"columns are named by strings or whole numbers, not by {name!r}: rename them")
     pythonic = tuple(n if isinstance(n, str) else int(n) for n in narwhal.columns)
-    names_type = str(frame.columns.dtype) if kind == "pandas" else ""
-    return Table(kind, pythonic, names_type, len(narwhal), lambda i: narwhal[:, i])
+    native = narwhal.to_native()
+    names_type, index = (str(native.columns.dtype), native.index) if kind == "pandas" else ("", None)
+    return Table(kind, pythonic, names_type, len(narwhal), lambda i: narwhal[:, i], index)
 
 
 def take_rows(frame: Any, rows: Array) -> Any:
@@ -136,7 +141,10 @@ def read(name: Name, column: Any) -> tuple[ColumnType, Cells]:
     """Return the type and the cells of one column, a narwhals series or a 1-D array."""
     if isinstance(column, np.ndarray):
         return _read_array(name, column)
-    dtype, native = column.dtype, _native_name(column)
+    try:
+        dtype, native = column.dtype, _native_name(column)
+    except (ValueError, TypeError) as error:  # a decimal of negative scale
+        raise DataError(f"column {name!r} has a dtype that cannot be read ({error}): cast it to float") from error
     if native == "object":
         return _read_objects(name, column.to_list(), native)
     missing = column.is_null().to_numpy()
@@ -148,13 +156,15 @@ def read(name: Name, column: Any) -> tuple[ColumnType, Cells]:
         return _read_times(column, native)
     if dtype in (nw.Categorical, nw.Enum):
         return _read_category(name, column, native, missing)
-    null = dtype == nw.Unknown and not column.implementation.is_pandas() and missing.all()
+    pandas_unknown = column.implementation.is_pandas() and native != "ArrowDtype(null)"  # a period, an interval
+    null = dtype == nw.Unknown and not pandas_unknown and missing.all()
     if dtype == nw.Boolean or dtype == nw.String or null:
         kind: Kind = "boolean" if dtype == nw.Boolean else "string"
         return ColumnType(kind, native), Cells(_objects(column.to_list()), missing)
     if dtype == nw.Decimal:
-        raise DataError(f"column {name!r} has dtype {native}: cast it to float")
-    raise DataError(f"column {name!r} has dtype {native}, which is not supported: {_REMEDY}")
+        return ColumnType("number", native), _read_decimals(name, column.to_list(), native, missing)
+    remedy = next((f"cast it to {cast}" for odd, cast in _CASTS.items() if odd in native), _REMEDY)
+    raise DataError(f"column {name!r} has dtype {native}, which is not supported: {remedy}")
 
 
 def _read_array(name: Name, array: Array) -> tuple[ColumnType, Cells]:
@@ -237,6 +247,39 @@ def _object_numbers(name: Name, array: Array, missing: Array) -> Cells:
     return _numbers(name, numbers, missing)
 
 
+def is_decimal(column_type: ColumnType) -> bool:
+    """Return whether a column holds exact decimals, which its codec knows as floats."""
+    return "ecimal" in column_type.native and column_type.kind == "number"
+
+
+def _digits(column_type: ColumnType) -> tuple[int, int]:
+    """Return how many digits a decimal has, and how many of them stand behind the point."""
+    precision, scale = re.findall(r"-?\d+", column_type.native)[-2:]
+    return int(precision), int(scale)
+
+
+def _read_decimals(name: Name, values: list[Any], native: str, missing: Array) -> Cells:
+    """Read exact decimals as floats, as long as these lead back to the same decimals."""
+    column_type = ColumnType("number", native)
+    places = min(max(_digits(column_type)[1], 0), _PLACES)
+    points = np.zeros(len(values), dtype=np.int64)
+    for row in np.flatnonzero(~missing):
+        point = int(values[row].scaleb(places))
+        if abs(point) >= _STEPS or Decimal(point).scaleb(-places) != values[row]:
+            raise DataError(
+                f"column {name!r} has dtype {native} and {values[row]} in row {row}: decimals are kept exactly with "
+                f"at most 15 digits, {_PLACES} of them behind the point; cast it to float"
+            )
+        points[row] = point
+    return Cells(points / 10**places, missing)
+
+
+def _to_decimals(column_type: ColumnType, cells: Cells) -> list[Decimal | None]:
+    places = min(max(_digits(column_type)[1], 0), _PLACES)
+    points = np.rint(cells.values * 10.0**places).astype(np.int64).tolist()
+    return [None if gap else Decimal(k).scaleb(-places) for k, gap in zip(points, cells.missing, strict=True)]
+
+
 def _objects(values: list[Any]) -> Array:
     array = np.empty(len(values), dtype=object)
     array[:] = values
@@ -308,7 +351,11 @@ def _native_name(column: "nw.Series[Any]") -> str:
     series = column.to_native()
     if column.implementation.is_pandas():
         return _pandas_name(series.dtype)
-    return str(series.type) if column.implementation.is_pyarrow() else type(column.dtype).__name__
+    if column.implementation.is_pyarrow():
+        return str(series.type)
+    if column.dtype == nw.Decimal:
+        return f"Decimal({series.dtype.precision or 38}, {series.dtype.scale})"
+    return type(column.dtype).__name__
 
 
 def _pandas_name(dtype: Any) -> str:
@@ -338,6 +385,8 @@ def arrow_type(name: str) -> Any:
         return pa.dictionary(arrow_type(found[2]), arrow_type(found[1]), found[3] == "1")
     if found := re.fullmatch(r"timestamp\[(\w+), tz=(.+)\]", name):
         return pa.timestamp(found[1], found[2])
+    if found := re.fullmatch(r"(decimal\d+)\((\d+), (-?\d+)\)", name):
+        return getattr(pa, found[1])(int(found[2]), int(found[3]))
     return pa.type_for_alias(name)
 
 
@@ -366,7 +415,7 @@ def _null(column_type: ColumnType) -> Any:
     return np.nan if column_type.null == "nan" else None
 
 
-def to_pandas(column_type: ColumnType, cells: Cells, index: Any) -> "pd.Series[Any]":
+def to_pandas(column_type: ColumnType, cells: Cells) -> "pd.Series[Any]":
     """Return cells as a pandas series of the column's own dtype."""
     import pandas as pd
 
@@ -374,19 +423,21 @@ def to_pandas(column_type: ColumnType, cells: Cells, index: Any) -> "pd.Series[A
         label_type = column_type.categories_type or "object"
         categories = pd.Index(list(column_type.categories or ()), dtype=pandas_dtype(label_type))
         dtype = pd.CategoricalDtype(categories, ordered=column_type.ordered)
-        return pd.Series(pd.Categorical(plain(column_type, cells), dtype=dtype), index=index)
+        return pd.Series(pd.Categorical(plain(column_type, cells), dtype=dtype))
     dtype = pandas_dtype(column_type.native)
+    if is_decimal(column_type):
+        return pd.Series(_to_decimals(column_type, cells), dtype=dtype)
     if column_type.kind == "number" and column_type.native != "object":
-        series = pd.Series(cells.values, index=index).astype(dtype)
+        series = pd.Series(cells.values).astype(dtype)
         if cells.missing.any():  # set afterwards: through NaN, large Int64 would lose digits
             series.iloc[cells.missing] = None
         return series
     array = plain(column_type, cells)
     if column_type.zone is not None:
-        return pd.Series(array, index=index).dt.tz_localize("UTC").astype(dtype)
+        return pd.Series(array).dt.tz_localize("UTC").astype(dtype)
     if column_type.kind == "date":
-        return pd.Series(array, index=index).astype(dtype)
-    return pd.Series(array, index=index, dtype=dtype)
+        return pd.Series(array).astype(dtype)
+    return pd.Series(array, dtype=dtype)
 
 
 def to_polars(column_type: ColumnType, cells: Cells, name: str) -> Any:
@@ -394,6 +445,9 @@ def to_polars(column_type: ColumnType, cells: Cells, name: str) -> Any:
     import polars as pl
 
     kind, unit = column_type.kind, column_type.unit
+    if is_decimal(column_type):
+        precision, scale = _digits(column_type)
+        return pl.Series(name, _to_decimals(column_type, cells), pl.Decimal(precision, scale))
     dtype: Any = getattr(pl, column_type.native)
     if kind == "datetime":
         dtype = pl.Datetime(unit, column_type.zone)  # type: ignore[arg-type]
@@ -413,6 +467,8 @@ def to_arrow(column_type: ColumnType, cells: Cells) -> Any:
     import pyarrow as pa
 
     wanted = arrow_type(column_type.native)
+    if is_decimal(column_type):
+        return pa.array(_to_decimals(column_type, cells), wanted)
     if column_type.kind in LABELS:
         return pa.array(plain(column_type, cells).tolist(), wanted)
     days = column_type.kind == "date"
