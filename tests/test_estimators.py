@@ -231,6 +231,20 @@ def test_constant_and_all_missing_columns_come_back(table):
     assert rows["none"].isna().all()
 
 
+def test_what_is_asked_for_single_columns_reaches_the_model(table):
+    odd = table[["sex", "height"]].assign(key=range(len(table)), kind=table.index % 3, note=b"")
+    model = clone(NRGBoost(**SMALL, ids=["key"], schema={"kind": "category", "note": "drop"})).fit(odd)
+    rows = model.sample(3, random_state=0)
+    assert list(rows) == ["sex", "height", "key", "kind"]
+    assert rows["key"].tolist() == [len(table), len(table) + 1, len(table) + 2]
+    assert model.predict_proba(odd[:5], "kind").shape == (5, 3)
+    assert model.levels("kind").tolist() == [0, 1, 2]
+    with pytest.warns(UserWarning, match="column 'extra', which was not there in training") as caught:
+        guesses = model.predict(odd[:5].assign(extra=1), "kind")
+    assert [warning.filename for warning in caught] == [__file__]
+    assert guesses.tolist() == model.predict(odd[["sex", "height"]][:5], "kind").tolist()
+
+
 def test_a_fitted_model_clones_and_pickles(model, table):
     assert not hasattr(clone(model), "density_")
     assert pickle.loads(pickle.dumps(model)).sample(20, random_state=3).equals(model.sample(20, random_state=3))

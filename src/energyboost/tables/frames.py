@@ -1,5 +1,6 @@
 """The border to the frame libraries: columns in as plain cells, plain cells out as columns."""
 
+import json
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -212,10 +213,10 @@ def _read_objects(name: Name, values: list[Any], native: str) -> tuple[ColumnTyp
     if family == "number":
         return ColumnType("number", native, null=null), _object_numbers(name, array, missing)
     if family not in ("boolean", "string"):
-        remedy = _REMEDY
-        if family in ("datetime.datetime", "datetime.date", "pandas.Timestamp"):
+        remedy, kind = _REMEDY, family.split(".")[-1]
+        if kind in ("datetime", "date", "Timestamp"):
             remedy = "convert it with pandas.to_datetime"
-        elif family in ("datetime.timedelta", "pandas.Timedelta"):
+        elif kind in ("timedelta", "Timedelta"):
             remedy = "convert it with pandas.to_timedelta"
         raise DataError(f"column {name!r} holds objects of type {family} (row {row}): {remedy}")
     return ColumnType(family, native, null=null), Cells(array, missing)  # type: ignore[arg-type]
@@ -355,6 +356,9 @@ def _native_name(column: "nw.Series[Any]") -> str:
         return str(series.type)
     if column.dtype == nw.Decimal:
         return f"Decimal({series.dtype.precision or 38}, {series.dtype.scale})"
+    categories = getattr(series.dtype, "categories", None)
+    if column.dtype == nw.Categorical and categories is not None and not categories.is_global():
+        return f"Categorical{json.dumps([categories.name(), categories.namespace(), str(categories.physical())])}"
     return type(column.dtype).__name__
 
 
@@ -364,7 +368,10 @@ def _pandas_name(dtype: Any) -> str:
     if kind == "ArrowDtype":
         return f"ArrowDtype({dtype.pyarrow_dtype})"
     if kind == "StringDtype":
-        return "str" if dtype.na_value is np.nan else f"string[{dtype.storage}]"
+        with_nan = dtype.na_value is np.nan
+        return (
+            "str" if with_nan and dtype.storage != "python" else f"{'str' if with_nan else 'string'}[{dtype.storage}]"
+        )
     return str(dtype)
 
 
@@ -374,6 +381,8 @@ def pandas_dtype(name: str) -> Any:
 
     if name.startswith("ArrowDtype("):
         return pd.ArrowDtype(arrow_type(name[11:-1]))
+    if name == "str[python]":
+        return pd.StringDtype("python", na_value=np.nan)
     return pd.api.types.pandas_dtype(name)
 
 
@@ -448,7 +457,11 @@ def to_polars(column_type: ColumnType, cells: Cells, name: str) -> Any:
     if is_decimal(column_type):
         precision, scale = _digits(column_type)
         return pl.Series(name, _to_decimals(column_type, cells), pl.Decimal(precision, scale))
-    dtype: Any = getattr(pl, column_type.native)
+    if column_type.native.startswith("Categorical["):
+        called, namespace, physical = json.loads(column_type.native.removeprefix("Categorical"))
+        dtype: Any = pl.Categorical(pl.Categories(called, namespace, getattr(pl, physical)))
+    else:
+        dtype = getattr(pl, column_type.native)
     if kind == "datetime":
         dtype = pl.Datetime(unit, column_type.zone)  # type: ignore[arg-type]
     elif kind == "duration":
