@@ -82,7 +82,7 @@ def fitted(name: str, split: Parts, quick: bool) -> tuple[NRGBoost, int]:
     target, truth = TARGETS[name], split[1][TARGETS[name]]
     staged: Stages
     if name == "adult":
-        staged = (p[:, 1] for p in model.staged_predict_proba(split[1], target, stages=stages))
+        staged = (p[:, 1] for p in model.staged_predict_proba(split[1], target, unseen="marginalize", stages=stages))
         scores = [roc_auc_score(truth == model.levels(target)[1], p) for p in staged]
     else:
         scores = [r2_score(truth, guess) for guess in model.staged_predict(split[1], target, stages=stages)]
@@ -104,7 +104,7 @@ def missing(peers: Peers, quick: bool) -> str:
         def ours(frame: pd.DataFrame, name: str = name, n_trees: int = n_trees, model: Any = model) -> np.ndarray:
             if name == "california":
                 return np.asarray(model.predict(frame, TARGETS[name], n_trees=n_trees))
-            return np.asarray(model.predict_proba(frame, TARGETS[name], n_trees=n_trees)[:, 1])
+            return np.asarray(model.predict_proba(frame, TARGETS[name], unseen="marginalize", n_trees=n_trees)[:, 1])
 
         without = [gap, "education_num"] if gap == "education" else [gap]
         objective = "mean" if name == "california" else "class"
@@ -179,8 +179,8 @@ def imputation(peers: Peers, quick: bool) -> str:
         model, _ = fitted(name, (train, validation, test), quick)
         numbers = [j for j, column in enumerate(test) if test[column].dtype.kind in "fiu"]
         labels = [j for j in range(test.shape[1]) if j not in numbers]
-        seconds, ours = timed(lambda model=model, hidden=hidden: model.impute(hidden))
-        means = model.impute(hidden, kind="median")
+        seconds, ours = timed(lambda model=model, hidden=hidden: model.impute(hidden, unseen="marginalize"))
+        means = model.impute(hidden, kind="median", unseen="marginalize")
         filled = peers("impute", [train, hidden.astype({test.columns[j]: float for j in numbers})])
         filled |= {"energyboost, mean": coded(ours, test), "energyboost, median": coded(means, test)}
         truth, spread = coded(test, test), train.iloc[:, numbers].std().to_numpy(float)
