@@ -4,6 +4,8 @@ from itertools import pairwise
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 from energyboost import Conditional, DataError, ParameterError
@@ -258,3 +260,24 @@ def test_rows_can_be_picked_and_shown(case):
     frame = found.to_frame()
     assert list(frame) == ["mean", "std", "q05", "q25", "median", "q75", "q95"]
     assert len(frame) == 6
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize("zone", [None, "Europe/Rome"])
+def test_frames_of_dates_have_the_zone_of_training(library, zone):
+    when = pd.date_range("2024-01-01", periods=300, freq="h", tz=zone)
+    table = pd.DataFrame({"y": when}, index=range(5, 305))
+    table = {
+        "pandas": lambda: table,
+        "polars": lambda: pl.from_pandas(table),
+        "pyarrow": lambda: pa.Table.from_pandas(table),
+    }
+    found, _ = distribution(table[library]())
+    frame = found.to_frame()
+    frame = {"pandas": lambda: frame, "polars": lambda: frame.to_pandas(), "pyarrow": lambda: frame.to_pandas()}[
+        library
+    ]()
+    assert str(frame["median"].dt.tz) == str(zone)
+    assert frame["std"].dtype.kind == "m"
+    assert (frame["q05"] <= frame["median"]).all()
+    assert frame["median"].between(when[0], when[-1]).all()
