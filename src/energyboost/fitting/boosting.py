@@ -90,6 +90,7 @@ def boost(
                 for_pool,
                 refresh=config.refresh,
                 restart_from=rows.codes if config.refill == "restart" else None,
+                restart_weight=rows.weight,
                 burn_in=config.burn_in,
                 n_jobs=n_jobs,
             )
