@@ -260,7 +260,7 @@ def test_repr_and_schema_tell_what_was_decided(model):
     ("bad", "message"),
     [
         ("rows.csv", "a table is a pandas, polars or pyarrow frame or a 2-D numpy array, not builtins.str: read"),
-        (np.zeros(5), "this array has 1: reshape it"),
+        (np.zeros(5), "this array has 1. Reshape your data to"),
         (pd.DataFrame({"a": []}), "no rows"),
         (pd.DataFrame({"a": [1.0], "b": [2.0]}), "1 row, all alike"),
         (pd.DataFrame({"a": [1, 1, 1]}), "3 rows, all alike.*2 distinct rows"),

@@ -7,7 +7,13 @@ if TYPE_CHECKING:
     from energyboost.conditional import Conditional
     from energyboost.density import TableDensity
     from energyboost.errors import DataError, ModelFileError, ParameterError
-    from energyboost.estimators import NRGBoost
+    from energyboost.estimators import (
+        NRGBoost,
+        NRGBoostClassifier,
+        NRGBoostDetector,
+        NRGBoostImputer,
+        NRGBoostRegressor,
+    )
     from energyboost.joint import Joint
     from energyboost.where import between, ge, gt, isin, le, lt, missing, not_missing
 
@@ -18,6 +24,10 @@ _HOME = {
     "DataError": "energyboost.errors",
     "ModelFileError": "energyboost.errors",
     "NRGBoost": "energyboost.estimators",
+    "NRGBoostClassifier": "energyboost.estimators",
+    "NRGBoostDetector": "energyboost.estimators",
+    "NRGBoostImputer": "energyboost.estimators",
+    "NRGBoostRegressor": "energyboost.estimators",
     "ParameterError": "energyboost.errors",
     "TableDensity": "energyboost.density",
     "Conditional": "energyboost.conditional",
@@ -38,6 +48,10 @@ __all__ = [
     "Joint",
     "ModelFileError",
     "NRGBoost",
+    "NRGBoostClassifier",
+    "NRGBoostDetector",
+    "NRGBoostImputer",
+    "NRGBoostRegressor",
     "ParameterError",
     "TableDensity",
     "between",

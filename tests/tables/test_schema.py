@@ -121,8 +121,8 @@ NOT_A_TABLE = [
     (pd.Series([1]), r"not pandas.*Series: one column is column\.to_frame\(\)"),
     ("rows.csv", "not builtins.str: read the file first"),
     (pl.DataFrame({"a": [1]}).lazy(), r"LazyFrame: collect\(\) it first"),
-    (np.zeros(3), "this array has 1: reshape"),
-    (np.zeros((2, 0)), "no columns: give it"),
+    (np.zeros(3), "this array has 1. Reshape your data"),
+    (np.zeros((2, 0)), r"0 feature\(s\) \(shape=\(2, 0\)\) while a minimum of 1 is required: give it a column"),
     (np.zeros((0, 2)), "no rows: there is nothing"),
     (pd.DataFrame([[1, 2]], columns=["a", "a"]), "more than one column is called 'a': rename or drop"),
     (np.ma.masked_invalid([[1.0, np.nan]]), r"masked arrays are not read: fill the mask, .*filled"),
@@ -185,7 +185,7 @@ def test_a_polars_column_without_a_codec_is_refused(values, dtype, message):
     [
         ("M8[M]", r"cast it to M8\[s\]"),
         ("m8[25s]", r"cast it to m8\[s\]"),
-        ("c16", "not supported: turn"),
+        ("c16", "Complex data not supported: make it two columns"),
         ("S3", "not supported: turn"),
     ],
 )

@@ -1,19 +1,19 @@
 """What all estimators share: the parameters of training, and training itself."""
 
-import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, Literal
+from inspect import signature
+from typing import Any, Literal, Self
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from tqdm import tqdm
 
 from energyboost.checks import boolean
 from energyboost.density import RandomState, TableDensity, seed_sequence
-from energyboost.errors import DataError, ParameterError
+from energyboost.errors import DataError, ParameterError, warn
+from energyboost.estimators._inputs import checked_weight, readable
 from energyboost.fitting.boosting import boost, start
 from energyboost.fitting.config import PARAMETERS, BoostingConfig, Growth, Refill
 from energyboost.fitting.grow import Rows
@@ -21,9 +21,8 @@ from energyboost.model.energy import Codes
 from energyboost.parallel import resolve_n_jobs
 from energyboost.sampling.boosted import Boosted
 from energyboost.sampling.moves import Moves, Pair, choose_pairs, given_pairs
-from energyboost.tables import Schema, encode, open_table, take_rows
-
-Floats = npt.NDArray[np.float64]
+from energyboost.tables import Name, Schema, encode, open_table, take_rows
+from energyboost.tables.words import listing
 
 
 class Boosting(BaseEstimator):
@@ -88,21 +87,29 @@ class Boosting(BaseEstimator):
     def _fit_density(self, X: Any, sample_weight: Any = None, overrides: Mapping[Any, Any] | None = None) -> None:
         """Fit the joint density of all columns of a table."""
         config = BoostingConfig(**{name: getattr(self, name) for name in PARAMETERS})
+        X = readable(X)
         verbose, n_jobs = boolean("verbose", self.verbose), resolve_n_jobs(self.n_jobs)
         weight = None
         if sample_weight is not None:
-            weight = _checked_weight(sample_weight, open_table(X).n_rows)
+            weight = checked_weight(sample_weight, open_table(X).n_rows)
             X, weight = take_rows(X, np.flatnonzero(weight)), weight[weight > 0]
-        schema = Schema.infer(X, max_bins=self.max_bins, max_levels=self.max_levels, ids=self.ids, overrides=overrides)
+        schema = Schema.infer(
+            X,
+            max_bins=self.max_bins,
+            max_levels=self.max_levels,
+            ids=self.ids,
+            overrides=overrides,
+            weights=weight,
+        )
         codes = encode(schema, X)
         if (codes == codes[0]).all():
             raise DataError(
-                f"the table has {len(codes):,} row{'s'[: len(codes) > 1]}, all alike: a density needs at least 2 "
-                "distinct rows"
+                f"the table has {len(codes):,} row{'s'[: len(codes) > 1]}, all alike (n_samples={len(codes)}): a "
+                "density needs at least 2 distinct rows"
             )
         seed = int(seed_sequence(self.random_state).generate_state(1, np.uint64)[0])
         rows = Rows(codes) if weight is None else Rows.weighted(codes, weight)
-        pairs = self._choose_pairs(schema, codes, n_jobs)
+        pairs = self._choose_pairs(schema, rows.without_weights(), n_jobs)
         moves = Moves.of(schema.domain, pairs)
         state, history = start(rows, schema.domain, config), []
         rounds = boost(state, rows, config, seed, n_jobs, moves)
@@ -110,16 +117,14 @@ class Boosting(BaseEstimator):
             state = latest
             history.append(asdict(info))
         if not history:
-            warnings.warn(
+            warn(
                 "no split was allowed: the model is its baseline, in which columns are independent; lower "
                 "min_samples_leaf or raise max_ratio if that is not meant",
-                stacklevel=3,
             )
         elif len(history) < config.n_trees:
-            warnings.warn(
+            warn(
                 f"training ended after {len(history)} of {config.n_trees} trees: then no split was allowed any more; "
                 "lower learning_rate or raise max_ratio if more are wanted",
-                stacklevel=3,
             )
         self.history_ = history
         names = schema.names
@@ -133,14 +138,37 @@ class Boosting(BaseEstimator):
     def _set_density(self, density: TableDensity) -> None:
         self.density_, self.schema_, self.n_trees_ = density, density.schema, density.model.n_trees
 
-    def _set_features(self, schema: Schema, n_features: int) -> None:
-        """What scikit-learn wants to know of the columns of ``X``: the first ones of the schema."""
-        self.n_features_in_ = n_features
-        names = schema.names[:n_features]
-        if schema.kind != "numpy" and all(isinstance(name, str) for name in names):
+    def _set_features(self, target: Name | None = None) -> None:
+        """What scikit-learn wants to know of the columns of ``X``: all of the training table but the target."""
+        names = [column.name for column in self.schema_.arranged if target is None or column.name != target]
+        self.n_features_in_ = len(names)
+        if self.schema_.kind != "numpy" and all(isinstance(name, str) for name in names):
             self.feature_names_in_ = np.asarray(names, object)
         elif hasattr(self, "feature_names_in_"):  # of an earlier fit
             del self.feature_names_in_
+
+    @classmethod
+    def _of(cls, model: "Boosting", **own: Any) -> Self:
+        """An estimator with the parameters and the density of a fitted one."""
+        if not isinstance(model, Boosting):
+            raise ParameterError(f"from_fitted takes a fitted NRGBoost; got {type(model).__name__}")
+        density = model._density()
+        made = cls(**{name: getattr(model, name) for name in signature(Boosting).parameters}, **own)
+        made.history_, made.pairs_ = model.history_, model.pairs_
+        made._set_density(density)
+        return made
+
+    def _read(self, X: Any, n_absent: int = 0) -> Any:
+        """A query as tables read it; an array has as many columns as X had in fit, or lacks what is asked for."""
+        X, n = readable(X), self.n_features_in_
+        if isinstance(X, np.ndarray) and X.ndim == 2 and not n - n_absent <= X.shape[1] <= n:
+            names = listing((column.name for column in self.schema_.arranged), 20)
+            but = ", or all but the target" if n_absent else ""
+            raise DataError(
+                f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {n} features as input, those of "
+                f"its training table ({names}){but}"
+            )
+        return X
 
     def _choose_pairs(self, schema: Schema, codes: Codes, n_jobs: int) -> tuple[Pair, ...]:
         if isinstance(self.pairs, str) and self.pairs == "auto":
@@ -165,17 +193,3 @@ class Boosting(BaseEstimator):
     def _density(self) -> TableDensity:
         check_is_fitted(self, "density_")
         return self.density_
-
-
-def _checked_weight(sample_weight: Any, n_rows: int) -> Floats:
-    weight = np.asarray(sample_weight, dtype=float)
-    if weight.ndim == 0:
-        weight = np.full(n_rows, float(weight))
-    if weight.shape != (n_rows,):
-        raise ParameterError(f"sample_weight has shape {weight.shape}, not ({n_rows},): give a weight for each row")
-    bad = np.flatnonzero(~(np.isfinite(weight) & (weight >= 0)))
-    if len(bad):
-        raise ParameterError(f"sample_weight is {weight[bad[0]]} in row {bad[0]}: weights are finite and at least 0")
-    if not weight.any():
-        raise ParameterError("sample_weight is 0 for every row: there is nothing to learn from")
-    return weight

@@ -95,6 +95,7 @@ def boost(
                 refresh=config.refresh,
                 moves=moves,
                 restart_from=rows.codes if config.refill == "restart" else None,
+                restart_weight=rows.weight,
                 burn_in=config.burn_in,
                 n_jobs=n_jobs,
             )

@@ -10,6 +10,8 @@ from energyboost.kernels.arrays import Columns
 from energyboost.kernels.grow import Limits, Reference, grow
 from energyboost.model.energy import Codes
 from energyboost.model.tree import Tree, from_splits
+from energyboost.sampling.moves import MOST_ROWS
+from energyboost.sampling.pool import draw_rows
 
 Floats = npt.NDArray[np.float64]
 
@@ -17,6 +19,8 @@ Floats = npt.NDArray[np.float64]
 NO_WEIGHT = np.empty(0, np.int32)
 MOST_WEIGHT = 1 << 30
 """The sum of all weights: counts are 32-bit integers."""
+MOST_REPEATED = 1 << 22
+"""Rows that weights are written out to, where nothing else will do."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -37,6 +41,14 @@ class Rows:
         if (weight != np.rint(weight)).any() or total > MOST_WEIGHT:
             unit = min(MOST_WEIGHT / 2 / total, 65_536 / float(weight[weight > 0].min()))
         return cls(codes, np.rint(weight * unit).astype(np.int32), unit)
+
+    def without_weights(self) -> Codes:
+        """Codes that stand for these rows: each as often as it counts, or, if that is too many, some drawn so."""
+        if not len(self.weight):
+            return self.codes
+        if self.unit == 1 and self.weight.sum(dtype=np.int64) <= MOST_REPEATED:
+            return np.repeat(self.codes, self.weight, axis=0)
+        return self.codes[draw_rows(len(self.codes), self.weight, MOST_ROWS, np.random.default_rng(0))]
 
 
 @dataclass(frozen=True, slots=True)

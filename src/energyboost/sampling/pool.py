@@ -50,6 +50,7 @@ class Pool:
         refresh: float,
         moves: Moves = SINGLE,
         restart_from: Codes | None = None,
+        restart_weight: npt.NDArray[np.int32] | None = None,
         burn_in: int = 0,
         n_jobs: int | None = 1,
     ) -> "Pool":
@@ -69,6 +70,8 @@ class Pool:
             What sweeps do besides drawing every column anew.
         restart_from : array of codes, optional
             Rows where chains start anew, running ``burn_in`` sweeps first; otherwise they go on from their last states.
+        restart_weight : array of int, optional
+            How often each of these rows counts (empty: once).
         burn_in : int
             See ``restart_from``.
         n_jobs : int
@@ -84,13 +87,23 @@ class Pool:
         n_each = -(-n_new // n_chains)
         chains, n_sweeps = self.chains.copy(), n_each
         if restart_from is not None:
-            starts = np.random.default_rng(for_starts).integers(0, len(restart_from), n_chains)
+            starts = draw_rows(len(restart_from), restart_weight, n_chains, np.random.default_rng(for_starts))
             chains, n_sweeps = restart_from[starts], n_each + burn_in
         new = sweep(energy, chains, n_sweeps, for_chains, moves=moves, n_kept=n_each, block_size=1, n_jobs=n_jobs)
         # Every chain gives its states in turn, so that the rows cut off at the end are spread over the chains:
         # new row r is a state of chain r % n_chains.
         new = new.transpose(1, 0, 2).reshape(-1, new.shape[2])[:n_new]
         return Pool(np.concatenate([kept, new]), chains, n_new, len(kept) / size)
+
+
+def draw_rows(
+    n_rows: int, weight: npt.NDArray[np.int32] | None, n: int, rng: np.random.Generator
+) -> npt.NDArray[np.int64]:
+    """Draw n of the rows 0, 1, ..., with replacement, by how often each counts (empty: once)."""
+    if weight is None or not len(weight):
+        return rng.integers(0, n_rows, n)
+    up_to = np.cumsum(weight, dtype=np.int64)  # drawn as if each row stood there as often as it counts
+    return np.searchsorted(up_to, rng.integers(0, up_to[-1], n), side="right")
 
 
 def first_log_z(energy: Energy) -> float:

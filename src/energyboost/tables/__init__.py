@@ -4,8 +4,9 @@ from energyboost.tables.categories import FrequentCategories, NumberCategories
 from energyboost.tables.codecs import Categories, Cells, Codec, OrderedLevels
 from energyboost.tables.decoder import decode, decode_column, decode_frame_columns, frame_of, levels, numbers_to_values
 from energyboost.tables.encoder import Encoded, Unseen, encode, encode_query, encode_values, read_values
+from energyboost.tables.extend import with_column
 from energyboost.tables.fill import fill
-from energyboost.tables.frames import ColumnType, open_table, take_rows
+from energyboost.tables.frames import ColumnType, Name, Table, open_table, take_columns, take_rows
 from energyboost.tables.left_out import LeftOut
 from energyboost.tables.numeric import Levels, Numbers, QuantileBins
 from energyboost.tables.overrides import Options
@@ -21,12 +22,14 @@ __all__ = [
     "FrequentCategories",
     "LeftOut",
     "Levels",
+    "Name",
     "NumberCategories",
     "Numbers",
     "Options",
     "OrderedLevels",
     "QuantileBins",
     "Schema",
+    "Table",
     "Unseen",
     "decode",
     "decode_column",
@@ -40,5 +43,7 @@ __all__ = [
     "numbers_to_values",
     "open_table",
     "read_values",
+    "take_columns",
     "take_rows",
+    "with_column",
 ]

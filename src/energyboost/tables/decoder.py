@@ -204,7 +204,9 @@ def _frame(schema: Schema, parts: dict[Name, tuple[ColumnType, Cells]], n_rows: 
         return frame
     if schema.kind == "numpy":
         columns = [plain(*part) for part in parts.values()]
-        dtype = np.dtype(schema.columns[0].type.native)
+        natives = {np.dtype(column_type.native) for column_type, _ in parts.values()}
+        is_mixed = len(natives) > 1 and any(native.kind not in "iuf" for native in natives)
+        dtype = np.dtype(object) if is_mixed else np.result_type(*natives)
         if dtype.kind == "U":  # new ids may be longer than those of training
             dtype = np.result_type(dtype, *(column.astype("U").dtype for column in columns))
         array = np.empty((n_rows, len(columns)), dtype=dtype)

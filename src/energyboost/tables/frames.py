@@ -3,8 +3,8 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
@@ -28,6 +28,7 @@ NANOSECONDS = {
 }  # fmt: skip
 _NAT = {"M": np.datetime64("NaT"), "m": np.timedelta64("NaT")}
 _REMEDY = "turn it into numbers, strings, booleans or dates, or drop it"
+_COMPLEX_REMEDY = "make it two columns, its real and its imaginary part"
 _CASTS = {"date64": "date32", "decimal256": "decimal128"}
 _PLACES, _STEPS = 6, 2**50  # how fine, and of how many steps, decimals may be: what `QuantileBins` keeps on a grid
 
@@ -91,13 +92,15 @@ class Table:
 
 def open_table(frame: Any) -> Table:
     """Look at a frame as a `Table`, or refuse it."""
+    if isinstance(frame, Table):
+        return frame
     if isinstance(frame, np.ma.MaskedArray):
         raise DataError("masked arrays are not read: fill the mask, table.astype(float).filled(numpy.nan)")
     if isinstance(frame, np.ndarray):
         frame = np.asarray(frame)  # a numpy.matrix has no 1-D columns
         if frame.ndim != 2:
             raise DataError(
-                f"a table has two dimensions, this array has {frame.ndim}: reshape it to (n_rows, n_columns)"
+                f"a table has two dimensions, this array has {frame.ndim}. Reshape your data to (n_rows, n_columns)"
             )
         positions = tuple(f"x{j}" for j in range(frame.shape[1]))
         return Table("numpy", positions, "", len(frame), lambda i: frame[:, i])
@@ -133,9 +136,22 @@ def open_table(frame: Any) -> Table:
 
 def take_rows(frame: Any, rows: Array) -> Any:
     """Return some rows of a frame."""
+    if isinstance(frame, Table):
+        index = None if frame.index is None else frame.index[rows]
+        return replace(frame, n_rows=len(rows), column=lambda i: frame.column(i)[rows], index=index)
     if isinstance(frame, np.ndarray):
         return frame[rows]
     return nw.from_native(frame, eager_only=True)[rows].to_native()
+
+
+def take_columns(frame: Any, names: Sequence[Name]) -> Any:
+    """Return those of some columns that a frame has, in the order of their names; an array as it is."""
+    if isinstance(frame, np.ndarray):
+        return frame
+    narwhal = nw.from_native(frame, eager_only=True)
+    own = list(narwhal.columns)
+    wanted = [own.index(name) for name in names if name in own]
+    return frame if wanted == list(range(len(own))) else narwhal[:, wanted].to_native()
 
 
 def read(name: Name, column: Any) -> tuple[ColumnType, Cells]:
@@ -182,6 +198,8 @@ def _read_array(name: Name, array: Array) -> tuple[ColumnType, Cells]:
         return ColumnType("datetime" if kind == "M" else "duration", native, unit=unit), _times(array)
     if kind == "O":
         return _read_objects(name, array.tolist(), native)
+    if kind == "c":
+        raise DataError(f"column {name!r} has dtype {native}. Complex data not supported: {_COMPLEX_REMEDY}")
     raise DataError(f"column {name!r} has dtype {native}, which is not supported: {_REMEDY}")
 
 

@@ -52,6 +52,7 @@ def choose_codec(
     max_bins: int = 255,
     max_levels: int = 1000,
     asked: Options = NOTHING_ASKED,
+    weights: Array | None = None,
 ) -> tuple[Codec, str]:
     """Choose the codec of a column from its training cells, and say why in one sentence; or raise `TooVaried`.
 
@@ -63,13 +64,14 @@ def choose_codec(
     """
     asked.check(name, column_type)
     known = cells.values[~cells.missing]
+    weights = None if weights is None else weights[~cells.missing]
     missing = bool(cells.missing.any())
     if column_type.kind in LABELS:
-        codec, why = _labels(name, column_type, known.tolist(), missing, max_levels, asked)
+        codec, why = _labels(name, column_type, known.tolist(), missing, max_levels, asked, weights)
     elif asked.codec == "Categories":
         codec, why = _number_categories(name, column_type, known, missing, max_levels)
     else:
-        codec, why = _numbers(column_type, known, missing, max_bins, asked)
+        codec, why = _numbers(column_type, known, missing, max_bins, asked, weights)
     if len(known) == 0:
         why = f"{_word(column_type)} with no values: every cell is missing"
     elif missing:
@@ -78,10 +80,16 @@ def choose_codec(
 
 
 def _labels(
-    name: Name, column_type: ColumnType, known: list[Label], missing: bool, max_levels: int, asked: Options
+    name: Name,
+    column_type: ColumnType,
+    known: list[Label],
+    missing: bool,
+    max_levels: int,
+    asked: Options,
+    weights: Array | None,
 ) -> tuple[Codec, str]:
     if asked.levels is not None:
-        return _frequent(name, column_type, known, missing, asked.levels)
+        return _frequent(name, column_type, known, missing, asked.levels, weights)
     levels = labels_in_order(known, column_type.categories)
     if asked.order is not None:
         levels = _in_asked_order(name, levels, asked.order)
@@ -107,9 +115,11 @@ def _in_asked_order(name: Name, levels: tuple[Label, ...], order: tuple[Label, .
 
 
 def _frequent(
-    name: Name, column_type: ColumnType, known: list[Label], missing: bool, n_levels: int
+    name: Name, column_type: ColumnType, known: list[Label], missing: bool, n_levels: int, weights: Array | None
 ) -> tuple[Codec, str]:
-    counts = Counter(known)
+    counts: Counter[Label] = Counter()
+    for label, weight in zip(known, [1] * len(known) if weights is None else weights.tolist(), strict=True):
+        counts[label] += weight
     if not all(isinstance(label, str) for label in counts):
         raise ParameterError(
             f"schema, column {name!r}: its levels are not text, so the rest of them cannot be called "
@@ -141,8 +151,11 @@ def _number_categories(
     return NumberCategories(tuple(levels.tolist()), missing, known.dtype.name), why
 
 
-def _numbers(column_type: ColumnType, known: Array, missing: bool, max_bins: int, asked: Options) -> tuple[Codec, str]:
-    distinct, counts = np.unique(known, return_counts=True)
+def _numbers(
+    column_type: ColumnType, known: Array, missing: bool, max_bins: int, asked: Options, weights: Array | None
+) -> tuple[Codec, str]:
+    distinct, place = np.unique(known, return_inverse=True)
+    counts = np.bincount(place, weights)
     max_bins = asked.bins or max_bins
     few = len(distinct) + missing <= max(max_bins, 1 + missing)
     if asked.codec == "Levels" or len(distinct) == 0 or (few and asked.codec is None):

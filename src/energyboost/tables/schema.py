@@ -9,7 +9,7 @@ from energyboost.checks import integer
 from energyboost.errors import DataError, ModelFileError
 from energyboost.model.domain import MAX_CODES, MAX_COLUMNS, Domain
 from energyboost.tables.categories import FrequentCategories, NumberCategories
-from energyboost.tables.codecs import Categories, Cells, Codec, OrderedLevels
+from energyboost.tables.codecs import Array, Categories, Cells, Codec, OrderedLevels
 from energyboost.tables.frames import FRAMES, LABELS, ColumnType, Name, Table, open_table
 from energyboost.tables.infer import NOTHING_ASKED, TooVaried, choose_codec, looks_like_ids
 from energyboost.tables.left_out import LeftOut
@@ -89,6 +89,7 @@ class Schema:
         max_levels: int = 1000,
         ids: Collection[Any] | None = None,
         overrides: Mapping[Any, Any] | None = None,
+        weights: Array | None = None,
     ) -> Self:
         """Choose a codec for every column of a training table.
 
@@ -104,6 +105,8 @@ class Schema:
             Columns that are left out of the model and made anew in what comes back.
         overrides : dict from names to what is asked for, optional
             ``"drop"``, ``"id"``, ``"category"``, or a dict with ``"codec"``, ``"bins"``, ``"ordered"`` or ``"levels"``.
+        weights : array of shape (n_rows,), optional
+            How often each row counts where bins, and frequent levels, are chosen.
 
         Examples
         --------
@@ -132,7 +135,7 @@ class Schema:
                 left_out.append(LeftOut.ids(name, i, column_type, cells))
                 continue
             try:
-                columns.append(_column(name, column_type, cells, options, max_bins, max_levels))
+                columns.append(_column(name, column_type, cells, options, max_bins, max_levels, weights))
             except TooVaried as found:  # all of them are named at once
                 varied[name] = str(found)
         if varied:
@@ -215,7 +218,9 @@ class Schema:
 
 def _check_size(table: Table) -> None:
     if not table.names:
-        raise DataError("the table has no columns: give it at least one")
+        raise DataError(
+            f"the table has 0 feature(s) (shape=({table.n_rows}, 0)) while a minimum of 1 is required: give it a column"
+        )
     if len(table.names) > MAX_COLUMNS:
         raise DataError(f"the table has {len(table.names):,} columns, more than {MAX_COLUMNS:,}: keep those you need")
     if table.n_rows == 0:
@@ -223,9 +228,17 @@ def _check_size(table: Table) -> None:
 
 
 def _column(
-    name: Name, column_type: ColumnType, cells: Cells, options: Options, max_bins: int, max_levels: int
+    name: Name,
+    column_type: ColumnType,
+    cells: Cells,
+    options: Options,
+    max_bins: int,
+    max_levels: int,
+    weights: Array | None,
 ) -> Column:
-    codec, why = choose_codec(name, column_type, cells, max_bins=max_bins, max_levels=max_levels, asked=options)
+    codec, why = choose_codec(
+        name, column_type, cells, max_bins=max_bins, max_levels=max_levels, asked=options, weights=weights
+    )
     if codec.n_codes > MAX_CODES:
         remedy = "leave it quantile bins" if isinstance(codec, Levels) else "lower max_bins"
         raise DataError(f"column {name!r} needs {codec.n_codes:,} codes, more than {MAX_CODES:,}: {remedy}")
