@@ -267,16 +267,14 @@ def test_rows_can_be_picked_and_shown(case):
 def test_frames_of_dates_have_the_zone_of_training(library, zone):
     when = pd.date_range("2024-01-01", periods=300, freq="h", tz=zone)
     table = pd.DataFrame({"y": when}, index=range(5, 305))
-    table = {
+    make = {
         "pandas": lambda: table,
         "polars": lambda: pl.from_pandas(table),
         "pyarrow": lambda: pa.Table.from_pandas(table),
     }
-    found, _ = distribution(table[library]())
+    found, _ = distribution(make[library]())
     frame = found.to_frame()
-    frame = {"pandas": lambda: frame, "polars": lambda: frame.to_pandas(), "pyarrow": lambda: frame.to_pandas()}[
-        library
-    ]()
+    frame = frame if library == "pandas" else frame.to_pandas()
     assert str(frame["median"].dt.tz) == str(zone)
     assert frame["std"].dtype.kind == "m"
     assert (frame["q05"] <= frame["median"]).all()
