@@ -272,7 +272,7 @@ def test_frames_of_dates_have_the_zone_of_training(library, zone):
         "polars": lambda: pl.from_pandas(table),
         "pyarrow": lambda: pa.Table.from_pandas(table),
     }
-    found, _ = distribution(make[library]())
+    found, _ = distribution(make[library](table))
     frame = found.to_frame()
     frame = frame if library == "pandas" else frame.to_pandas()
     assert str(frame["median"].dt.tz) == str(zone)
