@@ -267,11 +267,7 @@ def test_rows_can_be_picked_and_shown(case):
 def test_frames_of_dates_have_the_zone_of_training(library, zone):
     when = pd.date_range("2024-01-01", periods=300, freq="h", tz=zone)
     table = pd.DataFrame({"y": when}, index=range(5, 305))
-    make = {
-        "pandas": lambda: table,
-        "polars": lambda: pl.from_pandas(table),
-        "pyarrow": lambda: pa.Table.from_pandas(table),
-    }
+    make = {"pandas": pd.DataFrame, "polars": pl.from_pandas, "pyarrow": pa.Table.from_pandas}
     found, _ = distribution(make[library](table))
     frame = found.to_frame()
     frame = frame if library == "pandas" else frame.to_pandas()
