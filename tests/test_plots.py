@@ -87,6 +87,16 @@ def test_labels_keep_their_declared_order_and_rare_ones_are_one():
     assert missing == (0.01, 0.01)
 
 
+def test_columns_that_one_table_lacks_are_left_out_and_wide_tables_cut_short():
+    assert list(marginals(REAL, REAL[["rooms", "size"]]).columns) == ["size", "rooms"]
+    assert list(pairs(REAL[["rooms", "size", "city"]], REAL[["rooms", "size"]]).pairs) == [("rooms", "size")]
+    with pytest.raises(DataError, match="unknown column 'city'; the columns are 'size'"):
+        marginals(REAL, REAL[["size"]], columns=["city"])
+    wide = pd.DataFrame(np.eye(30)).rename(columns=str)
+    assert len(marginals(wide, wide).columns) == 24
+    assert list(marginals(wide, wide, columns=["29"]).columns) == ["29"]
+
+
 # --- two tables, pair by pair ---------------------------------------------------------------------------------------
 
 
@@ -156,7 +166,7 @@ def test_axes_may_be_given():
 @pytest.mark.parametrize(
     ("synthetic", "columns", "message"),
     [
-        (REAL[["size"]], None, "the tables have different columns: 'size', 'born', 'city', .* and 'size'"),
+        (REAL[["size"]].set_axis(["s"], axis=1), None, "have no column in common: 'size', 'born', 'city', .* and 's'"),
         (REAL.astype({"rooms": str}), None, "column 'rooms' holds labels in one table only: make both"),
         (REAL[:0], None, "without rows has nothing to compare"),
         (REAL, [("size", "price")], "unknown column 'price'; the columns are 'size', "),

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["OTHER", "Marginal", "Marginals", "Pair", "Pairs", "marginals", "pairs"]
 
 SHARES = (0.05, 0.25, 0.5, 0.75, 0.95)
-STRONGEST = 6
+STRONGEST, MOST_PANELS = 6, 24
 MOST_CODES = 32
 """Of a column of numbers, when pairs are chosen; fewer in small tables, where chance makes many depend."""
 
@@ -89,9 +89,9 @@ def marginals(
     Parameters
     ----------
     real, synthetic : pandas, polars or pyarrow frame, or 2-D numpy array
-        Tables with the same columns.
+        Tables; columns that only one of them has are left out.
     columns : sequence of names, optional
-        Which columns; all, unless told.
+        Which columns; unless told, the first 24 that both tables have.
     n_bins : int
         Bins in the histogram of a column of numbers, dates or times.
     axes : array of matplotlib axes, optional
@@ -111,7 +111,7 @@ def marginals(
     """
     integer("n_bins", n_bins, 1)
     left, right = _opened(real, synthetic)
-    names = _checked_names(left, left if columns is None else columns)
+    names = _checked_names(left, list(left)[:MOST_PANELS] if columns is None else columns)
     drawn = {name: _marginal(left[name], right[name], n_bins) for name in names}
     across = 3 if len(drawn) <= 12 else 4
     where = panels(len(drawn), axes, across=across)
@@ -140,7 +140,7 @@ def pairs(
     Parameters
     ----------
     real, synthetic : pandas, polars or pyarrow frame, or 2-D numpy array
-        Tables with the same columns.
+        Tables; columns that only one of them has are left out.
     columns : sequence of names, or of pairs of names, optional
         All pairs of these columns, or these pairs. Unless told, the six pairs that depend most on each other in the
         real table.
@@ -170,8 +170,11 @@ def pairs(
 
 def _opened(real: Any, synthetic: Any) -> tuple[dict[Name, Cells], dict[Name, Cells]]:
     left, right = columns_of(real), columns_of(synthetic)
-    if set(left) != set(right):
-        raise DataError(f"the tables have different columns: {listing(left, 20)} and {listing(right, 20)}")
+    left = {name: cells for name, cells in left.items() if name in right}
+    if not left:
+        raise DataError(
+            f"the tables have no column in common: {listing(columns_of(real), 20)} and {listing(right, 20)}"
+        )
     for name, cells in left.items():
         if not len(cells.values) or not len(right[name].values):
             raise DataError("a table without rows has nothing to compare")

@@ -10,7 +10,19 @@ from energyboost.conditional import Conditional
 from energyboost.density import TableDensity
 from energyboost.errors import DataError, ParameterError
 from energyboost.model.tree import Tree
-from energyboost.plots.canvas import QUIET, REAL, SYNTHETIC, Array, Picture, dates_along, panels, rows_of, titled, words
+from energyboost.plots.canvas import (
+    QUIET,
+    REAL,
+    SYNTHETIC,
+    Array,
+    Picture,
+    dates_along,
+    panels,
+    rows_of,
+    titled,
+    whole_numbers_along,
+    words,
+)
 from energyboost.plots.cells import OTHER, columns_of, edges_of
 from energyboost.sampling.moves import dependences
 from energyboost.tables import encode
@@ -300,6 +312,8 @@ def _draw_numbers(axes: "Axes", drawn: Distribution) -> None:
         axes.axvline(drawn.observed, color=SYNTHETIC, linestyle="--", linewidth=1.6, label="observed")
     if np.asarray(drawn.at).dtype.kind == "M":
         dates_along(axes)
+    elif (np.asarray(drawn.at) % 1 == 0.5).all():
+        whole_numbers_along(axes)
     titled(axes, drawn.target, y="probability")
     axes.legend(frameon=False, fontsize=8)
 
