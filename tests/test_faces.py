@@ -362,7 +362,7 @@ BINS = {"length": {"codec": "QuantileBins", "bins": 8}, "colour": {"levels": 1}}
 @pytest.mark.parametrize("face", FACES)
 def test_a_weight_of_k_is_k_rows_and_none_is_no_row(face, changed):
     rng = np.random.default_rng(5)
-    weight = rng.integers(0, 4, len(TABLE))
+    weight = rng.integers(0, 3, len(TABLE)) * np.where(TABLE["colour"] == "red", 5, 1)  # then it is the first colour
     rows = TABLE if face in (NRGBoost, NRGBoostImputer, NRGBoostDetector) else X
     y = {NRGBoostClassifier: TABLE["kind"], NRGBoostRegressor: TABLE["weight"].round()}.get(face)
     rows = rows.drop(columns="weight", errors="ignore")
