@@ -37,6 +37,11 @@ def abalone() -> pd.DataFrame:
     return _categories(pd.read_csv(_file("abalone.csv.gz")))
 
 
+def protein() -> pd.DataFrame:
+    """Protein tertiary structure: RMSD and nine numbers."""
+    return pd.read_csv(_file("protein.csv.gz"))
+
+
 def mnist(n_rows: int, n_columns: int = 197) -> pd.DataFrame:
     """The first digits of 14 x 14 MNIST: the label, a category, and the pixels that vary most, in order."""
     arrays = _arrays("mnist14.npz")

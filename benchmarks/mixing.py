@@ -4,18 +4,22 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.optimize import brentq
+from scipy.special import expit
 
 from benchmarks import data
 from benchmarks.fits import default_parameters, fit_ours
 from benchmarks.measure import timed
 from benchmarks.records import Goal, Record, judged
+from benchmarks.samplers import density_tree
 from benchmarks.session import Session
 from energyboost import NRGBoost
 from energyboost.model.energy import Codes
-from energyboost.sampling.boosted import Boosted
+from energyboost.sampling.boosted import Boosted, How
 from energyboost.sampling.diagnostics import Mixing, measure_mixing
 from energyboost.sampling.gibbs import sweep
 from energyboost.sampling.moves import SINGLE, Moves
+from energyboost.sampling.pool import draw_first
 
 N_CHAINS = 64
 
@@ -179,3 +183,43 @@ def dependent_table(rng: np.random.Generator) -> pd.DataFrame:
         code = np.searchsorted(np.quantile(value, np.arange(1, n_levels) / n_levels), value)
         columns[f"x{j}"] = code if rng.random() < 0.6 else np.array(list("abcdefghij"))[rng.permutation(n_levels)][code]
     return pd.DataFrame(columns)
+
+
+def log_z_bridge(session: Session) -> list[Record]:
+    """Log Z against an estimate that rests on a density tree, whose normaliser and rows are exact: real tables."""
+    tables: dict[str, tuple[Any, dict[str, Any]]] = {
+        "california": (lambda: data.split(data.california())[0], default_parameters(session)),
+        "abalone": (data.abalone, {"n_trees": session.size(100, 5), "max_leaves": 64}),
+        "adult": (data.adult_train, {"n_trees": session.size(50, 5), "max_leaves": 256}),
+    }
+    quality, off = {}, []
+    for name, (load, settings) in tables.items():
+        model = fit_ours(session, load(), settings, seed=0)[1].density_.model
+        ours, (other, error) = model.log_z(n_jobs=session.threads), bridged_log_z(model, session)
+        off.append((ours.value - other) / float(np.hypot(ours.error, error)))
+        quality[name] = f"{ours.value:.3f} ± {ours.error:.3f}, bridge {other:.3f} ± {error:.3f}"
+    return [
+        judged(
+            "log-z-bridge", "standard errors", Goal(4, 2),
+            ours=float(np.abs(off).max()), settings=default_parameters(session), quality=quality,
+        )
+    ]  # fmt: skip
+
+
+def bridged_log_z(model: Boosted, session: Session) -> tuple[float, float]:
+    """Log Z and its standard error by Bennett's acceptance ratio between the model and a density tree of its rows."""
+    n, n_rows = session.size(10_000, 500), session.size(100_000, 2000)
+    how = How(n_sweeps=5, n_jobs=session.threads)
+    tree = density_tree(model.sample(n_rows, np.random.SeedSequence(4), how), model.domain)
+    of_tree = draw_first(tree, 2 * n, np.random.default_rng(0))
+    of_model = model.sample(n, np.random.SeedSequence(3), how)
+    forward, back = (model.energy.score(rows) - tree.score(rows) for rows in (of_tree, of_model))
+    more = np.log(len(back) / len(forward))
+
+    def excess(log_ratio: float) -> float:
+        return float(expit(more + forward - log_ratio).sum() - expit(log_ratio - more - back).sum())
+
+    log_ratio = float(brentq(excess, -500, 500))
+    shares = expit(more + forward - log_ratio), expit(log_ratio - more - back)
+    error = np.sqrt(sum(share.var() / share.mean() ** 2 / len(share) for share in shares))
+    return log_ratio, float(error)

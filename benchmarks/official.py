@@ -43,6 +43,7 @@ MEASUREMENTS: dict[str, Callable[[Session], list[Record]]] = {
     "mixing-adult": mixing.adult,
     "mixing-mnist": mixing.mnist,
     "log-z": mixing.log_z,
+    "log-z-bridge": mixing.log_z_bridge,
 }
 
 

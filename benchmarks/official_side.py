@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import venv
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -13,16 +14,16 @@ from benchmarks.data import REPOSITORY
 REQUIREMENTS = ("nrgboost==0.0.3", "pandas", "scikit-learn")
 
 
-def python_of(folder: Path) -> Path:
+def python_of(folder: Path, requirements: Sequence[str] = REQUIREMENTS) -> Path:
     """The interpreter of the environment in ``folder``, which is made if it is not there."""
     python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
-    done, wanted = folder / "installed.txt", "\n".join(REQUIREMENTS)
+    done, wanted = folder / "installed.txt", "\n".join(requirements)
     if done.is_file() and done.read_text() == wanted:
         return python
-    print(f"making an environment with {', '.join(REQUIREMENTS)} in {folder}", file=sys.stderr)
+    print(f"making an environment with {', '.join(requirements)} in {folder}", file=sys.stderr)
     venv.create(folder, clear=True, with_pip=True)
-    install = [str(python), "-m", "pip", "install", "--quiet", *REQUIREMENTS]
-    subprocess.run(install, check=True, stdout=sys.stderr, env=_environment())
+    install = [str(python), "-m", "pip", "install", "--quiet", *requirements]
+    subprocess.run(install, check=True, stdout=sys.stderr, env=clean_environment())
     done.write_text(wanted)
     return python
 
@@ -38,7 +39,7 @@ class OfficialWorker:
         self._process = subprocess.Popen(
             [python, "-m", "benchmarks.official_worker"],
             cwd=REPOSITORY,
-            env=_environment() | counts,
+            env=clean_environment() | counts,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._log_file,
@@ -63,7 +64,7 @@ class OfficialWorker:
         self._log_file.close()
 
 
-def _environment() -> dict[str, str]:
+def clean_environment() -> dict[str, str]:
     """Ours without what would lead the other interpreter to our packages."""
     return {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "PYTHONHOME")}
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
 from sklearn.metrics import r2_score, roc_auc_score
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
@@ -26,6 +26,13 @@ def our_test_r2(model: NRGBoost, validation: pd.DataFrame, test: pd.DataFrame, t
     """Test R² of one of our models at its best round by validation R²."""
     stages = (model.staged_predict(frame, target) for frame in (validation, test))
     return best_test_r2(next(stages), validation[target], next(stages), test[target])[0]
+
+
+def ml_efficiency(synthetic: pd.DataFrame, test: pd.DataFrame, target: str) -> float:
+    """Test R² of boosted trees that learn from synthetic rows only."""
+    features = [name for name in test if name != target]
+    model = HistGradientBoostingRegressor(random_state=0).fit(synthetic[features], synthetic[target])
+    return float(r2_score(test[target], model.predict(test[features])))
 
 
 def two_sample_auc(real: pd.DataFrame, synthetic: pd.DataFrame) -> float:

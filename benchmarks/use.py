@@ -8,7 +8,7 @@ import pandas as pd
 from benchmarks import data
 from benchmarks.fits import TARGET, california_model, default_parameters, fit_ours
 from benchmarks.measure import alternate, median, spread, timed
-from benchmarks.quality import two_sample_auc
+from benchmarks.quality import ml_efficiency, two_sample_auc
 from benchmarks.records import Goal, Record, judged
 from benchmarks.session import Session
 from energyboost import NRGBoost
@@ -33,7 +33,11 @@ def sample(session: Session) -> list[Record]:
     official_seconds, official_rows = session.official_sample(official_fit, n_official, n_sweeps)
     of_ours = before + alternate(n_repeats, ours)[0]
 
-    quality = _aucs(session, model, test, official_rows, n_sweeps)
+    quality = _aucs(session, model, test, official_rows, n_sweeps) | {
+        "ML efficiency ours": ml_efficiency(model.sample(n, random_state=0), test, TARGET),
+        "ML efficiency official": ml_efficiency(official_rows, test, TARGET),
+        "ML efficiency of as many real rows": ml_efficiency(train.iloc[:n], test, TARGET),
+    }
     worse_by = quality["AUC default start"] - quality["AUC ours from the baseline"]
     settings = default_parameters(session) | {
         "rows": n,

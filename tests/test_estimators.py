@@ -231,6 +231,20 @@ def test_constant_and_all_missing_columns_come_back(table):
     assert rows["none"].isna().all()
 
 
+def test_what_is_asked_for_single_columns_reaches_the_model(table):
+    odd = table[["sex", "height"]].assign(key=range(len(table)), kind=table.index % 3, note=b"")
+    model = clone(NRGBoost(**SMALL, ids=["key"], schema={"kind": "category", "note": "drop"})).fit(odd)
+    rows = model.sample(3, random_state=0)
+    assert list(rows) == ["sex", "height", "key", "kind"]
+    assert rows["key"].tolist() == [len(table), len(table) + 1, len(table) + 2]
+    assert model.predict_proba(odd[:5], "kind").shape == (5, 3)
+    assert model.levels("kind").tolist() == [0, 1, 2]
+    with pytest.warns(UserWarning, match="column 'extra', which was not there in training") as caught:
+        guesses = model.predict(odd[:5].assign(extra=1), "kind")
+    assert [warning.filename for warning in caught] == [__file__]
+    assert guesses.tolist() == model.predict(odd[["sex", "height"]][:5], "kind").tolist()
+
+
 def test_a_fitted_model_clones_and_pickles(model, table):
     assert not hasattr(clone(model), "density_")
     assert pickle.loads(pickle.dumps(model)).sample(20, random_state=3).equals(model.sample(20, random_state=3))
@@ -405,9 +419,13 @@ def test_pairs_may_be_chosen(table):
     assert [pair["columns"] for pair in model.pairs_] == [tuple(c for c in table.columns if c in ("sex", "height"))]
     assert len(model.density_.model.moves.pairs) == 1
     assert NRGBoost(**SMALL, pairs=[]).fit(table).pairs_ == []
-    other = NRGBoost(**SMALL, pairs=[]).fit(table)
-    assert np.array_equal(other.density_.model.pool, model.density_.model.pool)  # training draws single columns
-    assert not other.sample(50, random_state=0).equals(model.sample(50, random_state=0))
+    pools = {
+        (refill, bool(pairs)): NRGBoost(**SMALL, pairs=pairs, refill=refill, burn_in=1).fit(table).density_.model.pool
+        for refill in ("persistent", "restart")
+        for pairs in ([("sex", "height")], [])
+    }
+    assert not np.array_equal(pools["persistent", True], pools["persistent", False])
+    assert np.array_equal(pools["restart", True], pools["restart", False])  # the paper's way: column by column
 
 
 @pytest.mark.parametrize(

@@ -376,6 +376,12 @@ def test_a_weight_of_k_is_k_rows_and_none_is_no_row(face, changed):
     assert bytes_of(heavy.density_) != bytes_of(plain.density_)
 
 
+@pytest.mark.parametrize("face", [NRGBoost, NRGBoostDetector])
+def test_rows_in_another_order_are_the_same_table(face):
+    one, other = face(**SMALL).fit(TABLE), face(**SMALL).fit(TABLE[::-1])
+    assert bytes_of(one.density_) == bytes_of(other.density_)
+
+
 def test_weights_of_any_unit_move_the_model():
     weight = np.where(TABLE["kind"] == "a", 0.001, 0.1)
     model = NRGBoostClassifier(**SMALL).fit(X, TABLE["kind"], sample_weight=weight)

@@ -15,7 +15,7 @@ FILES = sorted(PACKAGE.rglob("*.py"))
 # errors <- kernels <- model <- sampling <- fitting, with checks and threads beside them
 CORE = ["errors", "checks", "parallel", "kernels", "model", "sampling", "fitting"]
 # what asks questions of a model; its files may import each other
-QUESTIONS = {"density", "conditional", "where"}
+QUESTIONS = {"density", "conditional", "joint", "where"}
 # what a part may import, besides itself; parts that are not listed are edges, which import anything
 MAY_IMPORT = {
     "errors": set(),

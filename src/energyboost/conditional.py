@@ -93,10 +93,12 @@ class Conditional:
         """The mean; of dates, a date."""
         return numbers_to_values(self._schema, self._column, self._mean())
 
-    def std(self) -> Floats:
-        """The standard deviation; of dates, in their unit."""
+    def std(self) -> npt.NDArray[Any]:
+        """The standard deviation; of dates, a duration."""
         square = self._share @ (self._numbers("a standard deviation") ** 2 + self._variance_inside)
-        return np.asarray(np.sqrt(np.maximum(square - self._mean() ** 2, 0)))
+        found = np.sqrt(np.maximum(square - self._mean() ** 2, 0))
+        unit = self._schema.columns[self._column].type.unit
+        return np.asarray(found) if unit is None else np.rint(found).astype(f"m8[{unit}]")
 
     def median(self) -> npt.NDArray[Any]:
         """The median: the smallest value that at least half of the probability lies at or below."""
@@ -192,7 +194,7 @@ class Conditional:
             columns = {"mean": self.mean(), "std": self.std()} | {name: self.quantile(q) for name, q in shares.items()}
         else:
             columns = {str(level): self._share[:, k] for k, level in enumerate(self.levels)}
-        return frame_of(self._schema, columns, self._index)
+        return frame_of(self._schema, columns, self._index, self._schema.columns[self._column].type.zone)
 
     def __repr__(self) -> str:
         lines = [f"Conditional of {self.target!r}, {len(self):,} row{'s'[: len(self) != 1]}"]

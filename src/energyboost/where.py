@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from energyboost.errors import DataError, ParameterError
-from energyboost.kernels.arrays import IMPOSSIBLE
 from energyboost.tables import Categories, Cells, Numbers, OrderedLevels, Schema, decode_column, levels, read_values
 
 Floats = npt.NDArray[np.float64]
@@ -224,8 +223,7 @@ def log_weights(schema: Schema, start: npt.NDArray[np.int64], found: Mapping[int
     weights = np.zeros(int(start[-1]))
     for j, restriction in found.items():
         part = restriction.part
-        # a value of an interval has no part of it, and yet may be asked for: see _exactly
-        weights[start[j] : start[j] + len(part)] = np.where(part > 0, np.log(np.maximum(part, 1e-300)), IMPOSSIBLE)
+        weights[start[j] : start[j] + len(part)] = np.where(part > 0, np.log(np.maximum(part, 1e-300)), -np.inf)
     return weights
 
 

@@ -14,6 +14,11 @@ from energyboost.errors import DataError
 from energyboost.tables import QuantileBins, Schema, decode, encode
 
 ZONE = "Europe/Rome"
+NEW_IN_PANDAS, NEW_IN_POLARS = {}, {}
+if int(pd.__version__.split(".")[0]) >= 3:
+    NEW_IN_PANDAS["str with python storage"] = ("city", pd.StringDtype("python", na_value=np.nan))
+if hasattr(pl, "Categories"):
+    NEW_IN_POLARS["own Categories"] = ("city", pl.Categorical(pl.Categories("towns", "test", pl.UInt8)))
 UNITS = ("s", "ms", "us", "ns")
 CITIES = ["Rome", "Oslo", "", "Ünna", "nan"]
 CATEGORIES = ["z", *CITIES]
@@ -63,6 +68,7 @@ POLARS = {
     "String": ("city", pl.String),
     "Categorical": ("city", pl.Categorical),
     "Enum": ("city", pl.Enum(CATEGORIES)),
+    **NEW_IN_POLARS,
     "Date": ("day", pl.Date),
     **{f"Datetime {unit}": ("instant", pl.Datetime(unit)) for unit in UNITS[1:]},
     **{f"Datetime {unit} {ZONE}": ("instant", pl.Datetime(unit, ZONE)) for unit in UNITS[1:]},
@@ -78,6 +84,7 @@ PANDAS = {
     **{name: ("quarter", name) for name in ("float32", "float64", "Float32", "Float64")},
     **{name: ("boolean", name) for name in ("bool", "boolean")},
     **{name: ("city", name) for name in ("str", "string", "string[python]", "string[pyarrow]", "object")},
+    **NEW_IN_PANDAS,
     "category": ("city", pd.CategoricalDtype(CATEGORIES)),
     "ordered category": ("city", pd.CategoricalDtype(CATEGORIES, ordered=True)),
     **{f"datetime64[{unit}]": ("instant", f"datetime64[{unit}]") for unit in UNITS},

@@ -8,7 +8,6 @@ from typing import Any, Literal, cast
 import numpy as np
 import numpy.typing as npt
 
-from energyboost.kernels.arrays import IMPOSSIBLE
 from energyboost.model.domain import Domain
 from energyboost.model.energy import Codes, Energy, Floats
 from energyboost.sampling.annealing import LogZ, anneal, batch_size_for
@@ -141,7 +140,7 @@ class Boosted:
         if log_weights is None:
             return np.ones(len(rows))
         total: Floats = log_weights[self.energy.columns.start[:-1] + rows.astype(np.int64)].sum(axis=1)
-        return np.where(total > float(IMPOSSIBLE) / 2, np.exp(np.maximum(total, -700)), 0.0)
+        return np.asarray(np.exp(total))
 
     def _sweep(
         self,

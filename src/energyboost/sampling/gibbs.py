@@ -32,7 +32,7 @@ def sweep(
     """Move every row of ``codes`` (in place) by ``n_sweeps`` sweeps of the model at a temperature.
 
     Only the columns that are ``free`` (as ``codes``) move, all unless told. ``log_weights``, laid out as the base, are
-    the logarithms of factors on the probabilities of codes; ``IMPOSSIBLE`` rules a code out.
+    the logarithms of factors on the probabilities of codes; minus infinity rules a code out.
 
     Returns the last ``n_kept`` states of each chain, shape (n_chains, n_kept, n_columns). Every block of
     ``block_size`` chains has a stream of random numbers of its own, so results do not depend on ``n_jobs``.

@@ -19,7 +19,10 @@ CELLS_PER_DRAW, CELLS_PER_TREE = 300, 14
 # Finding the leaves of a tree takes as long as so many cells for each column, entering them as so many for each leaf
 # and run of codes that it is entered in; some leaves of a tree are reached along two columns.
 CELLS_PER_COLUMN, CELLS_PER_ENTRY, LEAVES = 2, 5, 22
-SHARE = 0.8  # of the time of a sweep that pairs may take; less than 1, because costs are but estimates
+SHARE = 0.8
+"""Of the time of a sweep that pairs may take; less than 1, because costs are but estimates."""
+SHARE_IN_TRAINING = 0.25
+"""Where rows need not be independent of each other: more costs time and makes predictions no better."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,7 @@ class Moves:
     cells_per_tree: tuple[int, ...] = ()  # and for each tree
     weights: tuple[float, ...] = ()
     reflecting: bool = False
+    share: float = SHARE  # of the time of a sweep that all pairs together may take
 
     @classmethod
     def of(cls, domain: Domain, pairs: Iterable[Pair]) -> "Moves":
@@ -64,8 +68,8 @@ class Moves:
         )
 
     def rates(self, n_columns: int, n_trees: int) -> npt.NDArray[np.float64]:
-        """How often each pair is drawn per sweep, so that all together take about ``SHARE`` of a sweep; none twice."""
-        budget = SHARE * n_columns * (CELLS_PER_DRAW + CELLS_PER_TREE * n_trees)
+        """How often each pair is drawn per sweep, so that all together take their share of a sweep; none twice."""
+        budget = self.share * n_columns * (CELLS_PER_DRAW + CELLS_PER_TREE * n_trees)
         cost = np.array(self.cells, float) + np.array(self.cells_per_tree, float) * n_trees
         share, rates = np.array(self.weights), np.zeros(len(cost))
         for _ in range(len(cost)):  # what one pair cannot use, because it is drawn every time, goes to the others
@@ -74,6 +78,8 @@ class Moves:
             if left <= 0 or not open_.any():
                 break
             rates[open_] = np.minimum(1, left * share[open_] / share[open_].sum() / cost[open_])
+            if (rates[open_] < 1).all():
+                break
         return rates
 
     def reflections(self, n_sweeps: int) -> npt.NDArray[np.bool_]:
@@ -152,6 +158,8 @@ def dependences(
     which one column determines the other.
     """
     varying = [j for j in range(domain.n_columns) if domain.sizes[j] > 1]
+    if len(codes) <= MOST_ROWS:
+        codes = codes[np.lexsort(codes.T)]  # the order in which rows came says nothing, and must not move a model
     rng = np.random.default_rng(0)
     rows = rng.permutation(len(codes))
     if pairs is None:

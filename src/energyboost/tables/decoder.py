@@ -130,7 +130,7 @@ def numbers_to_values(schema: Schema, j: int, numbers: Array) -> Array:
     return plain(column.type, Cells(np.rint(np.where(missing, 0, numbers)).astype(np.int64), missing))
 
 
-def frame_of(schema: Schema, columns: Mapping[str, Array], index: Any = None) -> Any:
+def frame_of(schema: Schema, columns: Mapping[str, Array], index: Any = None, zone: str | None = None) -> Any:
     """Return results, such as probabilities, as a frame of the training table's library.
 
     Parameters
@@ -141,6 +141,8 @@ def frame_of(schema: Schema, columns: Mapping[str, Array], index: Any = None) ->
         The columns of the frame, all of the same length.
     index : pandas index, optional
         The rows' index; the other libraries have none.
+    zone : str, optional
+        The time zone of dates, which are in UTC.
 
     Returns
     -------
@@ -157,17 +159,27 @@ def frame_of(schema: Schema, columns: Mapping[str, Array], index: Any = None) ->
     if schema.kind == "pandas":
         import pandas as pd
 
-        return pd.DataFrame(dict(columns), index=index)
+        frame = pd.DataFrame(dict(columns), index=index)
+        for name in frame.select_dtypes("datetime") if zone else ():
+            frame[name] = frame[name].dt.tz_localize("UTC").dt.tz_convert(zone)
+        return frame
     # the other libraries read objects best from lists
     plainest = {name: x.tolist() if x.dtype == object else x for name, x in columns.items()}
     if schema.kind == "polars":
         import polars as pl
 
-        return pl.DataFrame(plainest)
+        dates = pl.selectors.datetime() if zone else pl.selectors.by_name()
+        return pl.DataFrame(plainest).with_columns(
+            dates.dt.replace_time_zone("UTC").dt.convert_time_zone(zone or "UTC")
+        )
     if schema.kind == "pyarrow":
         import pyarrow as pa
 
-        return pa.table(plainest)
+        arrow = {name: pa.array(x) for name, x in plainest.items()}
+        for name, x in arrow.items():
+            if zone and pa.types.is_timestamp(x.type):
+                arrow[name] = x.cast(pa.timestamp(x.type.unit, zone))
+        return pa.table(arrow)
     if all(x.dtype.kind == "f" for x in columns.values()):
         return np.column_stack(list(columns.values()))
     return dict(columns)

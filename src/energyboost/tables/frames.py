@@ -1,9 +1,10 @@
 """The border to the frame libraries: columns in as plain cells, plain cells out as columns."""
 
+import json
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import Decimal
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
@@ -133,26 +134,6 @@ def open_table(frame: Any) -> Table:
     return Table(kind, pythonic, names_type, len(narwhal), lambda i: narwhal[:, i], index)
 
 
-def take_rows(frame: Any, rows: Array) -> Any:
-    """Return some rows of a frame."""
-    if isinstance(frame, Table):
-        index = None if frame.index is None else frame.index[rows]
-        return replace(frame, n_rows=len(rows), column=lambda i: frame.column(i)[rows], index=index)
-    if isinstance(frame, np.ndarray):
-        return frame[rows]
-    return nw.from_native(frame, eager_only=True)[rows].to_native()
-
-
-def take_columns(frame: Any, names: Sequence[Name]) -> Any:
-    """Return those of some columns that a frame has, in the order of their names; an array as it is."""
-    if isinstance(frame, np.ndarray):
-        return frame
-    narwhal = nw.from_native(frame, eager_only=True)
-    own = list(narwhal.columns)
-    wanted = [own.index(name) for name in names if name in own]
-    return frame if wanted == list(range(len(own))) else narwhal[:, wanted].to_native()
-
-
 def read(name: Name, column: Any) -> tuple[ColumnType, Cells]:
     """Return the type and the cells of one column, a narwhals series or a 1-D array."""
     if isinstance(column, np.ndarray):
@@ -230,10 +211,10 @@ def _read_objects(name: Name, values: list[Any], native: str) -> tuple[ColumnTyp
     if family == "number":
         return ColumnType("number", native, null=null), _object_numbers(name, array, missing)
     if family not in ("boolean", "string"):
-        remedy = _REMEDY
-        if family in ("datetime.datetime", "datetime.date", "pandas.Timestamp"):
+        remedy, kind = _REMEDY, family.split(".")[-1]
+        if kind in ("datetime", "date", "Timestamp"):
             remedy = "convert it with pandas.to_datetime"
-        elif family in ("datetime.timedelta", "pandas.Timedelta"):
+        elif kind in ("timedelta", "Timedelta"):
             remedy = "convert it with pandas.to_timedelta"
         raise DataError(f"column {name!r} holds objects of type {family} (row {row}): {remedy}")
     return ColumnType(family, native, null=null), Cells(array, missing)  # type: ignore[arg-type]
@@ -373,6 +354,9 @@ def _native_name(column: "nw.Series[Any]") -> str:
         return str(series.type)
     if column.dtype == nw.Decimal:
         return f"Decimal({series.dtype.precision or 38}, {series.dtype.scale})"
+    categories = getattr(series.dtype, "categories", None)
+    if column.dtype == nw.Categorical and categories is not None and not categories.is_global():
+        return f"Categorical{json.dumps([categories.name(), categories.namespace(), str(categories.physical())])}"
     return type(column.dtype).__name__
 
 
@@ -382,7 +366,10 @@ def _pandas_name(dtype: Any) -> str:
     if kind == "ArrowDtype":
         return f"ArrowDtype({dtype.pyarrow_dtype})"
     if kind == "StringDtype":
-        return "str" if dtype.na_value is np.nan else f"string[{dtype.storage}]"
+        with_nan = dtype.na_value is np.nan
+        return (
+            "str" if with_nan and dtype.storage != "python" else f"{'str' if with_nan else 'string'}[{dtype.storage}]"
+        )
     return str(dtype)
 
 
@@ -392,6 +379,8 @@ def pandas_dtype(name: str) -> Any:
 
     if name.startswith("ArrowDtype("):
         return pd.ArrowDtype(arrow_type(name[11:-1]))
+    if name == "str[python]":
+        return pd.StringDtype("python", na_value=np.nan)
     return pd.api.types.pandas_dtype(name)
 
 
@@ -466,7 +455,11 @@ def to_polars(column_type: ColumnType, cells: Cells, name: str) -> Any:
     if is_decimal(column_type):
         precision, scale = _digits(column_type)
         return pl.Series(name, _to_decimals(column_type, cells), pl.Decimal(precision, scale))
-    dtype: Any = getattr(pl, column_type.native)
+    if column_type.native.startswith("Categorical["):
+        called, namespace, physical = json.loads(column_type.native.removeprefix("Categorical"))
+        dtype: Any = pl.Categorical(pl.Categories(called, namespace, getattr(pl, physical)))
+    else:
+        dtype = getattr(pl, column_type.native)
     if kind == "datetime":
         dtype = pl.Datetime(unit, column_type.zone)  # type: ignore[arg-type]
     elif kind == "duration":

@@ -1,4 +1,4 @@
-"""A frame and one more column as one table."""
+"""Rows and columns taken from a frame, and a column put beside one."""
 
 import numpy as np
 import pandas as pd
