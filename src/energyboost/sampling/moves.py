@@ -78,7 +78,7 @@ class Moves:
             if left <= 0 or not open_.any():
                 break
             rates[open_] = np.minimum(1, left * share[open_] / share[open_].sum() / cost[open_])
-            if (rates[open_] < 1).all():
+            if (rates[open_] < 1).all():  # all of it is used
                 break
         return rates
 
