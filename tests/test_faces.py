@@ -86,6 +86,12 @@ def test_true_and_false_are_classes():
     assert model.score(NEW_X, NEW["kind"] == "a") > 0.8
 
 
+def test_nullable_labels_are_classes_of_their_kind():
+    whole = NRGBoostClassifier(**SMALL).fit(X, pd.Series(np.arange(600) % 3, dtype="Int64"))
+    assert (whole.classes_.tolist(), whole.classes_.dtype) == ([0, 1, 2], np.int64)
+    assert NRGBoostClassifier(**SMALL).fit(X, (TABLE["kind"] == "a").astype("boolean")).classes_.dtype == bool
+
+
 def test_levels_in_an_order_of_their_own_are_classes_in_sorted_order():
     """Probabilities follow the classes, not the levels."""
     size = pd.Categorical(TABLE["kind"], categories=["c", "a", "b"], ordered=True)
@@ -175,7 +181,11 @@ def test_targets_that_cannot_be_are_refused(y, error, message):
         NRGBoostClassifier(**SMALL).fit(X, y)
 
 
-def test_words_are_no_numbers():
+def test_words_and_dates_are_no_numbers():
+    with pytest.raises(DataError, match=r"y has dtype datetime64.*from_fitted on it"):
+        NRGBoostRegressor(**SMALL).fit(X, pd.Series(pd.date_range("2020-01-01", periods=600)))
+    with pytest.raises(DataError, match="'weight' holds labels"):
+        NRGBoostRegressor(**SMALL, schema={"weight": "category"}).fit(X, TABLE["weight"].round(-1))
     with pytest.raises(ValueError, match="could not convert string to float"):
         NRGBoostRegressor(**SMALL).fit(X, TABLE["kind"])
 
@@ -344,6 +354,15 @@ def test_a_face_that_does_not_fit_the_column_says_which_does():
     assert NRGBoostClassifier.from_fitted(follows, "length").classes_.tolist() == list(range(30))
 
 
+def test_dates_are_predicted_by_a_regressor_put_on_a_model_of_them():
+    days = pd.Timestamp("2024-01-01") + pd.to_timedelta(TABLE["length"], "D")
+    regressor = NRGBoostRegressor.from_fitted(NRGBoost(**SMALL).fit(X.assign(day=days)), "day")
+    found = regressor.predict(NEW_X)
+    assert found.dtype.kind == "M"
+    late = (found - np.datetime64("2024-01-01")) / np.timedelta64(1, "D")
+    assert abs(late - NEW["length"]).mean() < 3  # 7.5 for their mean
+
+
 def test_a_column_of_an_array_may_be_asked_for_by_its_place():
     array = TABLE[["length", "weight"]].to_numpy()
     model = NRGBoost(**SMALL).fit(array)
@@ -362,7 +381,7 @@ BINS = {"length": {"codec": "QuantileBins", "bins": 8}, "colour": {"levels": 1}}
 @pytest.mark.parametrize("face", FACES)
 def test_a_weight_of_k_is_k_rows_and_none_is_no_row(face, changed):
     rng = np.random.default_rng(5)
-    weight = rng.integers(0, 4, len(TABLE))
+    weight = rng.integers(0, 3, len(TABLE)) * np.where(TABLE["colour"] == "red", 5, 1)  # then it is the first colour
     rows = TABLE if face in (NRGBoost, NRGBoostImputer, NRGBoostDetector) else X
     y = {NRGBoostClassifier: TABLE["kind"], NRGBoostRegressor: TABLE["weight"].round()}.get(face)
     rows = rows.drop(columns="weight", errors="ignore")
@@ -374,6 +393,12 @@ def test_a_weight_of_k_is_k_rows_and_none_is_no_row(face, changed):
     assert getattr(heavy, "offset_", None) == getattr(many, "offset_", None)
     plain = face(**{**SMALL, **changed}).fit(rows, y)
     assert bytes_of(heavy.density_) != bytes_of(plain.density_)
+
+
+@pytest.mark.parametrize("face", [NRGBoost, NRGBoostDetector])
+def test_rows_in_another_order_are_the_same_table(face):
+    one, other = face(**SMALL).fit(TABLE), face(**SMALL).fit(TABLE[::-1])
+    assert bytes_of(one.density_) == bytes_of(other.density_)
 
 
 def test_weights_of_any_unit_move_the_model():

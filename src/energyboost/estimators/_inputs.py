@@ -61,6 +61,8 @@ def target_values(y: Any, estimator: str) -> npt.NDArray[Any]:
         raise ParameterError(
             f"This {estimator} requires y to be passed, but the target y is None: the column to be predicted"
         )
+    if hasattr(y, "to_numpy"):  # in which nullable integers stay integers
+        y = y.to_numpy()
     values = np.asarray(column_or_1d(y, warn=True))
     if values.dtype.kind == "f":
         assert_all_finite(values, input_name="y")

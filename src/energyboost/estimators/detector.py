@@ -76,8 +76,10 @@ class NRGBoostDetector(OutlierMixin, Boosting):
         share = _share(contamination)
         made = cls._of(model, contamination=contamination)
         made._set_features()
-        rows = made.density_.sample(10_000, random_state=0, n_jobs=made.n_jobs) if X is None else X
-        made.offset_ = made._offset(rows, None, share)
+        if X is None:
+            n_rows = min(len(made.density_.model.pool), 10_000) or 10_000  # as many as start chains of their own
+            X = made.density_.sample(n_rows, random_state=0, n_jobs=made.n_jobs)
+        made.offset_ = made._offset(X, None, share)
         return made
 
     def score_samples(self, X: Any) -> Floats:

@@ -165,6 +165,11 @@ class NRGBoostRegressor(RegressorMixin, Supervised):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit the joint density of the columns of ``X`` and of the numbers ``y``."""
         values = target_values(y, type(self).__name__)
+        if values.dtype.kind in "mM":
+            raise DataError(
+                f"y has dtype {values.dtype}, and a regressor takes numbers: fit NRGBoost on a table that has it "
+                "as a column and put NRGBoostRegressor.from_fitted on it, which predicts dates"
+            )
         if values.dtype.kind not in "iuf":
             values = target_values(values.astype(float), type(self).__name__)
         table = open_table(readable(X))
@@ -179,9 +184,6 @@ class NRGBoostRegressor(RegressorMixin, Supervised):
         """
         made = cls._of(model)
         made._set_target(target)
-        column = made.schema_.columns[made.schema_.index_of(target)]
-        if isinstance(column.codec, Categories | OrderedLevels):
-            raise DataError(f"column {made.target_!r} holds labels ({column.why}): take NRGBoostClassifier")
         return made
 
     def predict(self, X: Any, *, kind: Kind | float = "mean") -> npt.NDArray[Any]:
@@ -191,3 +193,9 @@ class NRGBoostRegressor(RegressorMixin, Supervised):
     def predict_distribution(self, X: Any) -> Conditional:
         """The distribution of y for each row: its quantiles, intervals, density, CRPS, draws."""
         return self._density().conditional(self._read(X), **self._asked)
+
+    def _set_target(self, target: Any) -> None:
+        super()._set_target(target)
+        column = self.schema_.columns[self.schema_.index_of(target)]
+        if isinstance(column.codec, Categories | OrderedLevels):
+            raise DataError(f"column {self.target_!r} holds labels ({column.why}): take NRGBoostClassifier")

@@ -78,6 +78,8 @@ class Moves:
             if left <= 0 or not open_.any():
                 break
             rates[open_] = np.minimum(1, left * share[open_] / share[open_].sum() / cost[open_])
+            if (rates[open_] < 1).all():  # all of it is used
+                break
         return rates
 
     def reflections(self, n_sweeps: int) -> npt.NDArray[np.bool_]:
@@ -156,6 +158,8 @@ def dependences(
     which one column determines the other.
     """
     varying = [j for j in range(domain.n_columns) if domain.sizes[j] > 1]
+    if len(codes) <= MOST_ROWS:
+        codes = codes[np.lexsort(codes.T)]  # the order in which rows came says nothing, and must not move a model
     rng = np.random.default_rng(0)
     rows = rng.permutation(len(codes))
     if pairs is None:

@@ -1,12 +1,12 @@
 """Frames in, codes out, and back: the only part that knows pandas, polars, pyarrow or narwhals."""
 
+from energyboost.tables.arrange import take_columns, take_rows, with_column
 from energyboost.tables.categories import FrequentCategories, NumberCategories
 from energyboost.tables.codecs import Categories, Cells, Codec, OrderedLevels
 from energyboost.tables.decoder import decode, decode_column, decode_frame_columns, frame_of, levels, numbers_to_values
 from energyboost.tables.encoder import Encoded, Unseen, encode, encode_query, encode_values, read_values
-from energyboost.tables.extend import with_column
 from energyboost.tables.fill import fill
-from energyboost.tables.frames import ColumnType, Name, Table, open_table, take_columns, take_rows
+from energyboost.tables.frames import ColumnType, Name, Table, open_table
 from energyboost.tables.left_out import LeftOut
 from energyboost.tables.numeric import Levels, Numbers, QuantileBins
 from energyboost.tables.overrides import Options

@@ -3,8 +3,8 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from decimal import Decimal
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal
@@ -132,26 +132,6 @@ def open_table(frame: Any) -> Table:
     native = narwhal.to_native()
     names_type, index = (str(native.columns.dtype), native.index) if kind == "pandas" else ("", None)
     return Table(kind, pythonic, names_type, len(narwhal), lambda i: narwhal[:, i], index)
-
-
-def take_rows(frame: Any, rows: Array) -> Any:
-    """Return some rows of a frame."""
-    if isinstance(frame, Table):
-        index = None if frame.index is None else frame.index[rows]
-        return replace(frame, n_rows=len(rows), column=lambda i: frame.column(i)[rows], index=index)
-    if isinstance(frame, np.ndarray):
-        return frame[rows]
-    return nw.from_native(frame, eager_only=True)[rows].to_native()
-
-
-def take_columns(frame: Any, names: Sequence[Name]) -> Any:
-    """Return those of some columns that a frame has, in the order of their names; an array as it is."""
-    if isinstance(frame, np.ndarray):
-        return frame
-    narwhal = nw.from_native(frame, eager_only=True)
-    own = list(narwhal.columns)
-    wanted = [own.index(name) for name in names if name in own]
-    return frame if wanted == list(range(len(own))) else narwhal[:, wanted].to_native()
 
 
 def read(name: Name, column: Any) -> tuple[ColumnType, Cells]:

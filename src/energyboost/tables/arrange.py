@@ -1,13 +1,35 @@
-"""A frame and one more column, seen as one table."""
+"""Rows and columns taken from a frame, and a column put beside one."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import narwhals as nw
+import numpy as np
 
 from energyboost.errors import DataError
 from energyboost.tables.codecs import Array
 from energyboost.tables.frames import Name, Table, open_table
+
+
+def take_rows(frame: Any, rows: Array) -> Any:
+    """Return some rows of a frame."""
+    if isinstance(frame, Table):
+        index = None if frame.index is None else frame.index[rows]
+        return replace(frame, n_rows=len(rows), column=lambda i: frame.column(i)[rows], index=index)
+    if isinstance(frame, np.ndarray):
+        return frame[rows]
+    return nw.from_native(frame, eager_only=True)[rows].to_native()
+
+
+def take_columns(frame: Any, names: Sequence[Name]) -> Any:
+    """Return those of some columns that a frame has, in the order of their names; an array as it is."""
+    if isinstance(frame, np.ndarray):
+        return frame
+    narwhal = nw.from_native(frame, eager_only=True)
+    own = list(narwhal.columns)
+    wanted = [own.index(name) for name in names if name in own]
+    return frame if wanted == list(range(len(own))) else narwhal[:, wanted].to_native()
 
 
 def with_column(frame: Any, name: Name, values: Array) -> Table:
