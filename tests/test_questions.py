@@ -298,6 +298,16 @@ def test_a_gap_is_filled_by_the_mean_or_the_likeliest_level_given_what_is_known(
     assert known.impute(rows)["b"].tolist() == expected.tolist()
 
 
+def test_columns_come_back_in_the_order_of_training_and_others_behind(known):
+    rows = gappy(30)[["d", "b"]].assign(note=1)
+    for ask in (known.impute, known.complete):
+        with pytest.warns(UserWarning, match="column 'note', which was not there in training"):
+            filled = ask(rows)
+        assert list(filled) == ["a", "b", "c", "d", "note"]
+        assert filled.index.equals(rows.index)
+        assert filled[["a", "b", "d"]].notna().all().all()
+
+
 def test_several_imputations_differ_where_cells_were_missing(known):
     rows = gappy()
     several = known.impute(rows, n=3, random_state=0)
@@ -341,12 +351,16 @@ def test_explaining_names_the_oddest_cells_and_what_was_likelier(known, probabil
     assert list(frame) == ["row", "column", "value", "surprise", "likelier", "its_surprise"]
     assert frame["row"].tolist() == [0, 0, 1, 1, 2, 2]
     for i, row in enumerate(codes):
-        surprise = [-np.log(exact.conditional(DOMAIN, probability.ravel(), row, j)[row[j]]) for j in range(4)]
+        given = [exact.conditional(DOMAIN, probability.ravel(), row, j) for j in range(4)]
+        if row[2]:  # c is there: given that it is
+            given[2][0] = 0
+            given[2] /= given[2].sum()
+        surprise = [-np.log(given[j][row[j]]) for j in range(4)]
         oddest = np.argsort(surprise)[::-1][:2]
         told = frame[frame["row"] == i]
         assert told["column"].tolist() == ["abcd"[j] for j in oddest]
         np.testing.assert_allclose(told["surprise"], np.sort(surprise)[::-1][:2], rtol=1e-4)
-        likelier = [int(exact.conditional(DOMAIN, probability.ravel(), row, j).argmax()) for j in oddest]
+        likelier = [int(given[j].argmax()) for j in oddest]
         names = [
             [A.astype(str), B, np.array(["missing", "0.0", "10.0", "20.0"]), D][j][k]
             for j, k in zip(oddest, likelier, strict=True)

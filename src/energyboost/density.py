@@ -329,8 +329,8 @@ class TableDensity:
         """The oddest cells of each row given its other cells, and what was likelier there: a frame.
 
         One row for each of the ``top`` cells of each row of ``X``, oddest first: the row's position, the column, its
-        value as text, ``surprise`` (minus the logarithm of its probability: of the level, or of the bin), and the
-        likeliest value with its own ``surprise``.
+        value as text, ``surprise`` (minus the logarithm of its probability: of the level, or of the bin; of a cell that
+        is not missing, given that it is not), and the likeliest value with its own ``surprise``.
         """
         top, stage = integer("top", top, 1), self._check_trees(n_trees)
         codes = encode(self.schema, X)
@@ -340,7 +340,10 @@ class TableDensity:
         for j in self._columns:
             here = codes[:, j]
             probability = self.model.energy.conditional(codes, j, stage, n_jobs)
-            rows = np.arange(len(codes))
+            rows, missing = np.arange(len(codes)), self.schema.columns[j].codec.missing_code
+            if missing is not None:  # of a cell that is there, given that it is
+                probability[here != missing, missing] = 0
+                probability /= probability.sum(axis=1, keepdims=True)
             likelier[:, j] = probability.argmax(axis=1)
             with np.errstate(divide="ignore"):
                 surprise[:, j] = -np.log(probability[rows, here])

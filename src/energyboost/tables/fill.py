@@ -22,7 +22,8 @@ def fill(
 ) -> Any:
     """Return a frame with its missing cells filled, and with the columns that it lacks.
 
-    Filled columns get the dtype that they had in training, where that loses nothing of the cells that they have.
+    Columns come in the order of training, those that were not there behind them. Filled columns get the dtype that they
+    had in training, where that loses nothing of the cells that they have.
 
     Parameters
     ----------
@@ -65,7 +66,9 @@ def fill(
         if column.name in taken.columns:
             new = _merged(taken[column.name], np.flatnonzero(gaps[j]), new)
         changed.append(new.alias(column.name))  # type: ignore[arg-type]
-    return taken.with_columns(*changed).to_native() if changed else taken.to_native()
+    filled = taken.with_columns(*changed) if changed else taken
+    ours = [column.name for column in schema.arranged if column.name in filled.columns]
+    return filled.select([*ours, *(name for name in filled.columns if name not in ours)]).to_native()
 
 
 def _series(schema: Schema, column: Column, cells: Cells, frame: "nw.DataFrame[Any]") -> "nw.Series[Any]":
