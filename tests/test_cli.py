@@ -23,7 +23,7 @@ def run(*arguments, code="from energyboost.cli import main; sys.exit(main())"):
 def demo(tmp_path_factory):
     """A short demo: its standard output, its standard error, and the folder it wrote to."""
     folder = tmp_path_factory.mktemp("demo") / "new"
-    code, out, err = run("demo", "--output", folder, "--rows", 900, "--trees", 12, "--seed", 1)
+    code, out, err = run("demo", "--output", folder, "--rows", 900, "--trees", 40, "--seed", 1)
     assert code == 0, err
     return out, err, folder
 
@@ -48,8 +48,8 @@ def test_the_demo_draws_a_picture(demo):
 
 def test_the_demo_says_what_it_learned(demo):
     out, err, folder = demo
-    assert "12/12" in err.splitlines()[-1]
-    assert re.search(r"^Fitted 12 trees of up to 64 leaves to 3,342 rows in \d+\.\d s\.$", out, re.M)
+    assert "40/40" in err.splitlines()[-1]
+    assert re.search(r"^Fitted 40 trees of up to 64 leaves to 3,342 rows in \d+\.\d s\.$", out, re.M)
     assert "The other 835 rows are held out" in out
     assert re.search(r"^rings +int64 +Levels +\d+  number with \d+ distinct values: one level each$", out, re.M)
     r2 = float(re.search(r"rings: R2 (-?\d\.\d+)", out)[1])
@@ -67,7 +67,7 @@ def test_the_demo_says_what_it_learned(demo):
 
 def test_the_same_seed_gives_the_same_rows(demo, tmp_path):
     _, _, folder = demo
-    assert run("demo", "--output", tmp_path, "--rows", 900, "--trees", 12, "--seed", 1)[0] == 0
+    assert run("demo", "--output", tmp_path, "--rows", 900, "--trees", 40, "--seed", 1)[0] == 0
     name = "abalone-synthetic.csv"
     assert (tmp_path / name).read_bytes() == (folder / name).read_bytes()
 

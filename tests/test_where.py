@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from energyboost import DataError, NRGBoost, between, ge, gt, isin, le, lt, missing, not_missing
+from energyboost import DataError, NRGBoost, ParameterError, between, ge, gt, isin, le, lt, missing, not_missing
 from energyboost.tables import Schema, read_values
 from energyboost.where import restrictions
 from tests.chance import FALSE_ALARM
@@ -144,3 +144,11 @@ def test_a_float_of_a_whole_number_is_that_number():
     assert np.array_equal(restricted("whole", 0.0).part, restricted("whole", 0).part)
     assert read_values(SCHEMA, 0, [0.0]).values[0] == 0
     assert le(3).restrict(SCHEMA, 0).part.sum() > 1
+
+
+@pytest.mark.parametrize(
+    "several", [[0, 1], (0, 1), {0, 1}, range(2), np.array([0, 1])], ids=lambda x: type(x).__name__
+)
+def test_several_values_at_once_are_refused_with_what_to_say_instead(several):
+    with pytest.raises(ParameterError, match=r"column 'whole' a \w+: say isin\(\.\.\.\) for one of some"):
+        restrictions(Schema.infer(TABLE), {"whole": several})

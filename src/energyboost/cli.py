@@ -146,12 +146,18 @@ def _auc(real: "pd.DataFrame", synthetic: "pd.DataFrame", seed: int) -> float:
 
 
 def _write(output: Path, real: "pd.DataFrame", synthetic: "pd.DataFrame") -> None:
-    from energyboost.plots import compare
+    from matplotlib.figure import Figure
+
+    from energyboost.plots import marginals, pairs
 
     rows, picture = output / "abalone-synthetic.csv", output / "abalone-synthetic.png"
     synthetic.to_csv(rows, index=False)
-    pairs = [("length", "whole_weight"), ("whole_weight", "shucked_weight"), ("shell_weight", "rings")]
-    compare(real, synthetic, pairs=pairs).figure.savefig(picture, dpi=120)
+    figure = Figure(figsize=(10, 10.5), layout="constrained")
+    above, below = figure.subfigures(2, 1, height_ratios=[3, 1.2])  # type: ignore[misc]
+    marginals(real, synthetic, axes=above.subplots(3, 3))
+    chosen = [("length", "whole_weight"), ("whole_weight", "shucked_weight"), ("shell_weight", "rings")]
+    pairs(real, synthetic, chosen, axes=below.subplots(1, 3))
+    figure.savefig(picture, dpi=120)
     typer.echo(f"Wrote {len(synthetic):,} synthetic rows to {rows.resolve()}")
     typer.echo(f"Wrote a picture of real and synthetic rows to {picture.resolve()}")
 

@@ -166,7 +166,7 @@ class Conditional:
         The integral of (cdf(x) - [x >= y])² over x, in the unit of the column, exactly [tbl:crps-results]. Of an
         ordered category it is the ranked probability score, in levels.
         """
-        self._must_be_ordered("a ranked probability score")
+        self._must_be_ordered("ranked probability scores")
         y, shape = self._values(y)
         if y.shape[1] != 1:
             raise ParameterError("crps takes one observed value for each row")
@@ -260,7 +260,7 @@ class Conditional:
 
     def _must_be_ordered(self, what: str) -> None:
         if not self._codec.ordered:
-            raise DataError(f"the levels of column {self.target!r} have no order: there are no {what}; use proba")
+            raise DataError(f"the levels of column {self.target!r} have no order, which {what} need; use proba")
 
     def _quantile(self, q: Floats) -> npt.NDArray[Any]:
         """One quantile for each row."""
@@ -295,7 +295,8 @@ class Conditional:
         cells = read_values(self._schema, self._column, array.ravel() if array.ndim else array.reshape(1))
         if cells.missing.any():
             raise DataError(
-                f"column {self.target!r}, row {int(cells.missing.argmax())}: the value is missing; leave such rows out"
+                f"column {self.target!r}, row {int(cells.missing.argmax())}: the value is missing; leave such rows "
+                "out, conditional[known] and y[known]"
             )
         n_rows = len(array) if array.ndim else 1
         if self._is_number:

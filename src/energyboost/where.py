@@ -204,6 +204,11 @@ def restrictions(
         )
     asked: dict[int, Condition] = {}
     for name, condition in (where or {}).items():
+        if isinstance(condition, list | tuple | set | range | np.ndarray):
+            raise ParameterError(
+                f"where gives column {name!r} a {type(condition).__name__}: say isin(...) for one of some values, "
+                "between(low, high) for a range"
+            )
         asked[schema.index_of(name)] = (
             condition if isinstance(condition, Between | IsIn | Missing) else IsIn((condition,))
         )
