@@ -1,6 +1,7 @@
 """The distribution of one column given what is known of each row, as an object."""
 
 import html
+from collections.abc import Iterator
 from typing import Any, Literal, cast
 
 import numpy as np
@@ -25,6 +26,23 @@ Integers = npt.NDArray[np.int64]
 Kind = Literal["mean", "median", "mode"]
 
 
+def pooled(by_chain: Floats, known: npt.NDArray[np.bool_], ordered: bool) -> tuple[Floats, Floats]:
+    """The mean over chains (n_rows, n_chains, n_codes) of a distribution given that it is one of the known codes.
+
+    Also its error for each row: the largest standard error of a probability, of an ordered column of a cumulative one;
+    0 for one chain, which is exact.
+    """
+    value = by_chain[:, :, known]
+    mass, mean_mass = value.sum(axis=2), value.sum(axis=2).mean(axis=1)[:, None]
+    share = value.mean(axis=1) / mean_mass
+    if by_chain.shape[1] == 1:
+        return share, np.zeros(len(share))
+    # to first order, what each chain alone would change of the ratio
+    off = (value - share[:, None] * mass[:, :, None]) / mean_mass[:, :, None]
+    off = off.cumsum(axis=2) if ordered else off
+    return share, (off.std(axis=1, ddof=1) / np.sqrt(by_chain.shape[1])).max(axis=1)
+
+
 class Conditional:
     """The distribution of one column, for every row of a query.
 
@@ -40,7 +58,8 @@ class Conditional:
     probability : array of shape (n_rows, n_codes)
         Of every code of the column; missing is left out and the rest scaled up.
     error : array of shape (n_rows,)
-        The largest standard error of a cumulative probability, for rows with several gaps; 0 where all is exact.
+        The largest standard error of a probability (of an ordered column: of a cumulative one), for rows with several
+        gaps; 0 where all is exact.
     index : pandas index, optional
         Of the query.
     """
@@ -67,9 +86,14 @@ class Conditional:
     def __len__(self) -> int:
         return len(self._share)
 
+    def __iter__(self) -> Iterator["Conditional"]:
+        return (self[i] for i in range(len(self)))
+
     def __getitem__(self, rows: Any) -> "Conditional":
         """The distributions of some rows: a position, a slice, or an array of positions or booleans."""
-        rows = slice(rows, rows + 1 or None) if isinstance(rows, int) else rows
+        if np.ndim(rows) == 0 and not isinstance(rows, slice):
+            place = range(len(self))[rows]  # an IndexError beyond the last
+            rows = slice(place, place + 1)
         some = Conditional.__new__(Conditional)
         some._schema, some._column, some._codec, some._codes = self._schema, self._column, self._codec, self._codes
         some._share, some.error = self._share[rows], self.error[rows]
@@ -95,8 +119,12 @@ class Conditional:
 
     def std(self) -> npt.NDArray[Any]:
         """The standard deviation; of dates, a duration."""
-        square = self._share @ (self._numbers("a standard deviation") ** 2 + self._variance_inside)
-        found = np.sqrt(np.maximum(square - self._mean() ** 2, 0))
+        if not self._is_number:
+            self._mean()  # refuses labels
+        middle = self._low / 2 + self._high / 2
+        mean = self._share @ middle
+        square = (middle - mean[:, None]) ** 2 + self._variance_inside
+        found = np.sqrt((self._share * square).sum(axis=1))
         unit = self._schema.columns[self._column].type.unit
         return np.asarray(found) if unit is None else np.rint(found).astype(f"m8[{unit}]")
 
@@ -183,7 +211,7 @@ class Conditional:
 
     def sample(self, n: int = 1, random_state: Any = None) -> npt.NDArray[Any]:
         """Draw ``n`` values for each row, (n_rows, n)."""
-        rng = np.random.default_rng(random_state)
+        rng = np.random.default_rng(random_state if random_state is None else integer("random_state", random_state, 0))
         drawn = [self._drawn(rng) for _ in range(integer("n", n, 1))]
         return np.stack(drawn, axis=1)
 
@@ -299,6 +327,7 @@ class Conditional:
                 "out, conditional[known] and y[known]"
             )
         n_rows = len(array) if array.ndim else 1
+        n_each = array.shape[1] if array.ndim == 2 else 1
         if self._is_number:
             numbers = cells.values.astype(float)
         else:
@@ -307,7 +336,7 @@ class Conditional:
                 unknown = cells.values[int((codes < 0).argmax())]
                 raise DataError(f"column {self.target!r} has no level {unknown!r}; it has {self.levels.tolist()}")
             numbers = np.searchsorted(self._codes, codes)
-        numbers = numbers.reshape(n_rows, -1)
+        numbers = numbers.reshape(n_rows, n_each)
         return np.broadcast_to(numbers, (len(self), numbers.shape[1])), shape
 
     def _of_codes(self, place: npt.NDArray[Any]) -> Floats:

@@ -3,14 +3,15 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from numbers import Real
 from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from energyboost.checks import choice, integer, real
-from energyboost.conditional import Conditional, Kind
-from energyboost.errors import DataError, ParameterError
+from energyboost.conditional import Conditional, Kind, pooled
+from energyboost.errors import DataError, ParameterError, warn
 from energyboost.joint import Joint
 from energyboost.model.energy import Codes, Floats
 from energyboost.sampling.annealing import LogZ
@@ -19,6 +20,7 @@ from energyboost.sampling.diagnostics import Diagnostics
 from energyboost.sampling.marginal import gaps, joint, n_combinations, staged_conditional
 from energyboost.tables import (
     Categories,
+    Cells,
     Encoded,
     OrderedLevels,
     QuantileBins,
@@ -34,7 +36,7 @@ from energyboost.tables import (
     numbers_to_values,
     read_values,
 )
-from energyboost.where import log_weights, restrictions
+from energyboost.where import Missing, log_weights, restrictions
 
 RandomState = int | np.random.Generator | np.random.RandomState | None
 Impute = Literal["mean", "median", "mode", "sample"]
@@ -138,11 +140,7 @@ class TableDensity:
         weights = log_weights(self.schema, self.model.code_start, found)
         free = query.missing[rows]
         codes = self.model.complete(query.codes[rows], free, for_codes, how, weights)
-        rng = np.random.default_rng(for_cells)
-        cells = {
-            j: column.codec.decode(codes[free[:, j], j], rng.random(np.count_nonzero(free[:, j])))
-            for j, column in enumerate(self.schema.columns)
-        }
+        cells = self._cells(codes, free, np.random.default_rng(for_cells))
         return fill(self.schema, X, query, cells, rows)
 
     def impute(
@@ -177,18 +175,22 @@ class TableDensity:
         n = integer("n", n, 1)
         kind = ("mean" if n == 1 else "sample") if kind is None else kind
         choice("kind", kind, get_args(Impute))
+        query = encode_query(self.schema, X, unseen=unseen)
+        empty = [column.name for j, column in enumerate(self.schema.columns) if not self._values(j).any()]
+        if any(query.missing[:, self.schema.index_of(name)].any() for name in empty):
+            warn(f"nothing is known of columns that were missing in every training row: {empty} stay as they are")
         if kind == "sample":
-            rngs = [np.random.default_rng(seed) for seed in seed_sequence(random_state).spawn(n)]
-            drawn = [
-                self.complete(X, avoid_missing=True, unseen=unseen, random_state=rng, n_jobs=n_jobs) for rng in rngs
-            ]
+            how, seeds = self._how("auto", "pool", 1.0, None, n_jobs), seed_sequence(random_state).spawn(n)
+            drawn = [fill(self.schema, X, query, self._drawn_values(query, seed, how)) for seed in seeds]
             return drawn[0] if n == 1 else drawn
         if n > 1:
             raise ParameterError(f'n={n} imputations by the {kind} would be all alike: use kind="sample"')
-        query = encode_query(self.schema, X, unseen=unseen)
-        guesses = gaps(self.model, query.codes, ~query.missing, [self._guess(j, kind) for j in self._columns], n_jobs)
+        reduces = [self._guess(j, kind) if self._values(j).any() else _nothing for j in self._columns]
+        guesses = gaps(self.model, query.codes, ~query.missing, reduces, n_jobs)
         cells = {
-            j: self.schema.columns[j].codec.settle(read_values(self.schema, j, guess)) for j, guess in guesses.items()
+            j: self.schema.columns[j].codec.settle(read_values(self.schema, j, guess))
+            for j, guess in guesses.items()
+            if self._values(j).any()
         }
         return fill(self.schema, X, query, cells)
 
@@ -201,13 +203,16 @@ class TableDensity:
         exactly if it is one cell of a row, by chains if there are more; then ``error`` says how exact.
         """
         column, query = self._query(X, target, unseen)
-        stage = self._check_trees(n_trees)
+        stage, known = self._check_trees(n_trees), self._known(column)
 
-        def both(probability: Floats, error: Floats) -> Floats:
-            return np.concatenate([probability, error[:, None]], axis=1)
+        def both(by_chain: Floats) -> Floats:
+            share, error = pooled(by_chain, known, self.schema.columns[column].codec.ordered)
+            return np.concatenate([share, error[:, None]], axis=1)
 
         found = next(staged_conditional(self.model, query.codes, ~query.missing, column, [stage], both, n_jobs))
-        return Conditional(self.schema, column, found[:, :-1], found[:, -1], query.index)
+        share = np.zeros((len(found), len(known)))
+        share[:, known] = found[:, :-1]
+        return Conditional(self.schema, column, share, found[:, -1], query.index)
 
     def predict(
         self,
@@ -267,8 +272,8 @@ class TableDensity:
             )
         known = self._known(column)
 
-        def given_known(probability: Floats, error: Floats) -> Floats:
-            share = probability[:, known]
+        def given_known(by_chain: Floats) -> Floats:
+            share = by_chain.mean(axis=1)[:, known]
             return np.asarray(share / share.sum(axis=1, keepdims=True))
 
         return self._staged(query, column, stages, given_known, n_jobs)
@@ -297,8 +302,9 @@ class TableDensity:
         most = n_combinations(self.model, known, columns)
         if len(most) and most.max() > MOST_COMBINATIONS:
             row = int(most.argmax())
+            count = f"{most[row]:,.0f}" if most[row] < 1e12 else f"{most[row]:.0e}"
             raise DataError(
-                f"{' x '.join(map(repr, targets))} with what is missing in row {row} has {most[row]:,.0f} combinations "
+                f"{' x '.join(map(repr, targets))} with what is missing in row {row} has {count} combinations "
                 f"of codes, more than {MOST_COMBINATIONS:,}: ask for fewer columns, fill gaps, or lower max_bins"
             )
         probability = joint(self.model, query.codes, known, columns, stage, n_jobs)
@@ -385,33 +391,62 @@ class TableDensity:
     def _columns(self) -> range:
         return range(len(self.schema.columns))
 
+    def _drawn_values(self, query: Encoded, seed: np.random.SeedSequence, how: How) -> dict[int, Cells]:
+        """Draws of the cells that a query lacks, all of a row jointly, as values.
+
+        That other cells of the row were recorded is not taken for a hint: cells may come out missing, and are then
+        drawn anew from their values alone.
+        """
+        for_codes, for_values, for_cells = seed.spawn(3)
+        codes = self.model.complete(query.codes, query.missing, for_codes, how)
+        missing = [column.codec.missing_code for column in self.schema.columns]
+        again = query.missing & np.array([codes[:, j] == code for j, code in enumerate(missing)]).T
+        again &= np.array([self._values(j).any() for j in self._columns])
+        found = {j: Missing(False).restrict(self.schema, j) for j in self._columns if again[:, j].any()}
+        weights = log_weights(self.schema, self.model.code_start, found)
+        codes = self.model.without_missing(codes, again, for_values, how, weights)
+        return self._cells(codes, query.missing, np.random.default_rng(for_cells))
+
+    def _cells(self, codes: Codes, free: npt.NDArray[np.bool_], rng: np.random.Generator) -> dict[int, Cells]:
+        """The free cells of rows of codes, column by column."""
+        return {
+            j: column.codec.decode(codes[free[:, j], j], rng.random(np.count_nonzero(free[:, j])))
+            for j, column in enumerate(self.schema.columns)
+        }
+
+    def _values(self, column: int) -> npt.NDArray[np.bool_]:
+        """Which codes of a column stand for a value, not for missing."""
+        codec = self.schema.columns[column].codec
+        return np.asarray(np.arange(codec.n_codes) != codec.missing_code)
+
     def _said(self, j: int) -> list[str]:
         """What each code of a column is called: its value, the ends of its bin, or missing."""
         codec = self.schema.columns[j].codec
         codes = np.arange(codec.n_codes)
         low, high = (decode_column(self.schema, j, codes, np.full(len(codes), u)) for u in (0.0, 1 - 2.0**-53))
+        utc = " UTC" if self.schema.columns[j].type.zone else ""
         return [
-            "missing" if k == codec.missing_code else str(a) if a == b else f"{a} to {b}"
+            "missing" if k == codec.missing_code else f"{a}{utc}" if a == b else f"{a} to {b}{utc}"
             for k, a, b in zip(codes, low, high, strict=True)
         ]
 
-    def _guess(self, column: int, kind: Any) -> Callable[[Floats, Floats], npt.NDArray[Any]]:
+    def _guess(self, column: int, kind: Any) -> Callable[[Floats], npt.NDArray[Any]]:
         """What makes a single guess of probabilities."""
         codec = self.schema.columns[column].codec
-        is_share = isinstance(kind, int | float) and not isinstance(kind, bool)
+        is_share = isinstance(kind, Real) and not isinstance(kind, bool)
         if not is_share:
             choice("kind", kind, get_args(Kind))
         if kind == "mode" or (kind == "mean" and isinstance(codec, Categories | OrderedLevels)):
-            return lambda probability, _: Conditional(self.schema, column, probability).mode()
+            return lambda by_chain: Conditional(self.schema, column, by_chain.mean(axis=1)).mode()
         if kind == "median" and not codec.ordered:
-            return lambda probability, _: Conditional(self.schema, column, probability).mode()
+            return lambda by_chain: Conditional(self.schema, column, by_chain.mean(axis=1)).mode()
         if kind != "mean":
             q = 0.5 if kind == "median" else real("kind", kind, 0, 1)
-            return lambda probability, _: Conditional(self.schema, column, probability).quantile(q)
+            return lambda by_chain: Conditional(self.schema, column, by_chain.mean(axis=1)).quantile(q)
         known = np.arange(codec.n_codes) != codec.missing_code
 
-        def mean(probability: Floats, _: Floats) -> npt.NDArray[Any]:
-            share = probability[:, known]
+        def mean(by_chain: Floats) -> npt.NDArray[Any]:
+            share = by_chain.mean(axis=1)[:, known]
             return numbers_to_values(self.schema, column, share @ codec.centres[known] / share.sum(axis=1))
 
         return mean
@@ -421,7 +456,7 @@ class TableDensity:
         query: Encoded,
         column: int,
         stages: Sequence[int] | None,
-        reduce: Callable[[Floats, Floats], npt.NDArray[Any]],
+        reduce: Callable[[Floats], npt.NDArray[Any]],
         n_jobs: int | None,
     ) -> Iterator[npt.NDArray[Any]]:
         """Check everything, and only then compute, stage by stage."""
@@ -440,9 +475,8 @@ class TableDensity:
         return column, encode_query(self.schema, X, absent=[self.schema.names[column]], unseen=unseen)
 
     def _known(self, column: int) -> npt.NDArray[np.bool_]:
-        """Which codes of a column stand for a value, not for missing."""
-        codec = self.schema.columns[column].codec
-        known: npt.NDArray[np.bool_] = np.arange(codec.n_codes) != codec.missing_code
+        """The same, refused where there is none."""
+        known = self._values(column)
         if not known.any():
             raise DataError(
                 f"column {self.schema.names[column]!r} was missing in every training row: nothing to predict"
@@ -461,6 +495,11 @@ class TableDensity:
 
     def _check_trees(self, n_trees: int | None) -> int:
         return self.model.n_trees if n_trees is None else integer("n_trees", n_trees, 0, self.model.n_trees)
+
+
+def _nothing(by_chain: Floats) -> npt.NDArray[Any]:
+    """Of a column without values, nothing can be said of any row."""
+    return np.zeros(len(by_chain))
 
 
 def seed_sequence(random_state: RandomState) -> np.random.SeedSequence:

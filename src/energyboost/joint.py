@@ -71,8 +71,10 @@ class Joint:
         places = np.unravel_index(np.arange(self._probability.size), self._probability.shape)
         columns: dict[str, npt.NDArray[Any]] = {"row": places[0]}
         for name, level, place in zip(self.targets, self.levels, places[1:], strict=True):
-            columns[str(name)] = level[place]
-        return frame_of(self._schema, columns | {"probability": self._probability.ravel()}, None)
+            columns[f"{name}_" if name in ("row", "probability") else str(name)] = level[place]
+        zones = [self._schema.columns[j].type.zone for j in self._columns]
+        zone = next((zone for zone in zones if zone), None)
+        return frame_of(self._schema, columns | {"probability": self._probability.ravel()}, zone=zone)
 
     def __repr__(self) -> str:
         shape = " x ".join(f"{name!r} ({len(codes)})" for name, codes in zip(self.targets, self._codes, strict=True))

@@ -78,7 +78,7 @@ class Between:
                 f"column {name!r} has no order, so that nothing is {self}: name its levels with isin(...); it has "
                 f"{_offer(schema, j)}"
             )
-        bounds = [None if bound is None else _number(schema, j, bound) for bound in (self.low, self.high)]
+        bounds = [None if _is_none(bound) else _number(schema, j, bound) for bound in (self.low, self.high)]
         if isinstance(codec, OrderedLevels):
             low = 0 if bounds[0] is None else bounds[0] + self.strict
             high = codec.n_codes if bounds[1] is None else bounds[1] - self.strict
@@ -214,6 +214,9 @@ def restrictions(
         )
     found = {j: condition.restrict(schema, j) for j, condition in asked.items()}
     if avoid_missing:
+        wanted = [schema.names[j] for j, condition in asked.items() if condition == Missing(True)]
+        if wanted:
+            raise ParameterError(f"column {wanted[0]!r} cannot be missing in rows without gaps: leave one of them out")
         for j, column in enumerate(schema.columns):
             if column.codec.missing_code is not None and not isinstance(asked.get(j), Missing):
                 kept = Missing(False).restrict(schema, j)
@@ -254,9 +257,14 @@ def _number(schema: Schema, j: int, value: Any) -> Any:
         number = cells.values[0]
         return number.item() if isinstance(number, np.generic) else number
     code = int(column.codec.encode(cells)[0])
-    if code < 0:
+    if code < 0 or cells.values[0] not in cast(Categories, column.codec).levels:  # other labels may count as "other"
         raise DataError(f"column {column.name!r} has no level {value!r}; it has {_offer(schema, j)}")
     return code
+
+
+def _is_none(bound: Any) -> bool:
+    """Whether a bound is none: not given, or infinite."""
+    return bound is None or (isinstance(bound, float | np.floating) and bool(np.isinf(bound)))
 
 
 def _beyond(bound: Any, dtype: np.dtype[Any], up: bool) -> Any:
@@ -279,4 +287,4 @@ def _offer(schema: Schema, j: int) -> str:
     if not len(known):
         return "no values at all"
     low, high = decode_column(schema, j, known[[0, -1]], np.array([0.0, 1 - 2.0**-53]))
-    return f"values from {low} to {high}"
+    return f"values from {low} to {high}" + (" in UTC" if schema.columns[j].type.zone else "")

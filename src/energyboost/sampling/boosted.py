@@ -95,7 +95,7 @@ class Boosted:
         if from_pool and fitting.any():
             codes = self.pool[_spread(n, fitting, rng)]
             of_model = how.temperature == 1 and n_trees == self.n_trees
-            n_fitting = int(np.count_nonzero(fitting))
+            n_fitting = float(fitting.sum() ** 2 / np.square(fitting).sum())  # as many of equal weight
             needed = BASELINE_SWEEPS
             if of_model and how.n_sweeps is None:
                 needed = LEAST_SWEEPS if n <= n_fitting else self.sweeps_to_forget(how.n_jobs)
@@ -118,11 +118,18 @@ class Boosted:
         self._sweep(codes, needed, for_sweeps, how, log_weights, free)
         return codes
 
-    def states(
-        self, codes: Codes, free: Bools, n_burned: int, n_kept: int, seed: np.random.SeedSequence, how: How
+    def without_missing(
+        self, codes: Codes, free: Bools, seed: np.random.SeedSequence, how: How, log_weights: Floats | None
     ) -> Codes:
-        """States of one chain per row along its ``free`` columns, (n_rows, n_kept, n_columns)."""
+        """Rows whose ``free`` cells are drawn anew by what ``log_weights`` leave of them, once, from where they are."""
+        codes = codes.copy()
+        self._sweep(codes, 1, seed, how, log_weights, free)
+        return codes
+
+    def states(self, codes: Codes, free: Bools, n_kept: int, seed: np.random.SeedSequence, how: How) -> Codes:
+        """States of one chain per row along its ``free`` columns, (n_rows, n_kept, n_columns), its start forgotten."""
         for_starts, for_sweeps = seed.spawn(2)
+        n_burned = max(LEAST_TO_COMPLETE, self.sweeps_to_forget(how.n_jobs, warn=False))
         codes = self._started(codes, free, np.random.default_rng(for_starts))
         return self._sweep(codes, n_burned + n_kept, for_sweeps, how, None, free, n_kept)
 

@@ -21,12 +21,12 @@ CELLS_AT_ONCE = 1 << 20
 N_CHAINS, MOST_CHAINS = 8, 512
 """For each row, and for a row that is alone."""
 N_CHAINS_IN_ALL = 4096
-N_BURNED, N_KEPT = 10, 8
-"""Sweeps of a chain that are left out, and that are used."""
+N_KEPT = 8
+"""States of a chain that are used."""
 STATES_AT_ONCE = 1 << 17
 
-Reduce = Callable[[Floats, Floats], npt.NDArray[Any]]
-"""From the probabilities of a block of rows and their errors to what is wanted of them."""
+Reduce = Callable[[Floats], npt.NDArray[Any]]
+"""From the probabilities of a block of rows (n_rows, n_chains, n_codes), one chain where exact, to what is wanted."""
 Part = tuple[npt.NDArray[np.int64], npt.NDArray[Any]]
 """Some rows, and what was found of them."""
 
@@ -42,8 +42,8 @@ def staged_conditional(
 ) -> Iterator[npt.NDArray[Any]]:
     """The distribution of a column given the known cells of each row, after each number of trees in ``stages``.
 
-    ``known[:, column]`` is not read. ``reduce`` gets the probabilities of the codes (n_rows, n_codes) and, for each
-    row, the largest standard error of a cumulative probability: 0 where they are exact.
+    ``known[:, column]`` is not read. ``reduce`` gets the probabilities of the codes by each chain, (n_rows, n_chains,
+    n_codes): one chain where they are exact.
     """
     unknown = ~known
     unknown[:, column] = False
@@ -53,7 +53,7 @@ def staged_conditional(
     exact, one, many = map(np.flatnonzero, groups)
 
     def of_exact(probability: Floats) -> npt.NDArray[Any]:
-        return reduce(probability, np.zeros(len(probability)))
+        return reduce(probability[:, None])
 
     staged = model.energy.staged_conditional(codes[exact], column, stages, of_exact, n_jobs)
     for stage, first in zip(stages, staged, strict=True):
@@ -116,7 +116,7 @@ def _sum_out_one(model: Boosted, codes: Codes, column: int, gap: int, reduce: Re
         plane, _ = model.energy.planes(codes[rows], gap, column, how.n_trees)
         probability = plane.sum(axis=1, dtype=np.float64)
         probability /= probability.sum(axis=1, keepdims=True)
-        return reduce(probability, np.zeros(len(probability)))
+        return reduce(probability[:, None])
 
     sizes = model.energy.columns.size
     at_once = max(1, CELLS_AT_ONCE // int(sizes[column] * sizes[gap]))
@@ -140,7 +140,6 @@ def _average(
         states = model.states(
             np.repeat(codes[first], n_chains, axis=0),
             np.repeat(free[first], n_chains, axis=0),
-            N_BURNED,
             N_KEPT,
             np.random.SeedSequence([0, number]),
             how,
@@ -151,27 +150,24 @@ def _average(
         found = []
         for j, reduce in zip(columns, reduces, strict=True):
             asked = np.flatnonzero(free[first, j])
-            probability, error = _over_states(model, states[asked], j, n_chains, how)
+            by_chain = _over_states(model, states[asked], j, n_chains, how)
             back = np.full(len(first), -1)
             back[asked] = np.arange(len(asked))
             rows = back[place][free[inside, j]]
-            found.append(reduce(probability[rows], error[rows]))
+            found.append(reduce(by_chain)[rows])  # rows that are alike are reduced once
         yield inside, found
 
 
-def _over_states(model: Boosted, states: Codes, column: int, n_chains: int, how: How) -> tuple[Floats, Floats]:
-    """The mean over states (n_rows, n_states, n_columns) of the conditional of a column, and its error over chains."""
+def _over_states(model: Boosted, states: Codes, column: int, n_chains: int, how: How) -> Floats:
+    """The mean over the states of each chain (n_rows, n_states, n_columns) of the conditional of a column."""
     n_rows, n_states, n_columns = states.shape
     size = int(model.energy.columns.size[column])
-    probability, error = np.empty((n_rows, size)), np.zeros(n_rows)
+    by_chain = np.empty((n_rows, n_chains, size))
     for rows in row_blocks(n_rows, max(1, (1 << 22) // (n_states * size))):
         some = states[rows].reshape(-1, n_columns)
         given = model.energy.conditional(some, column, how.n_trees, how.n_jobs)
-        by_chain = given.reshape(-1, n_chains, n_states // n_chains, size).mean(axis=2)
-        probability[rows] = by_chain.mean(axis=1)
-        cumulative = by_chain.cumsum(axis=2) if model.domain.ordered[column] else by_chain
-        error[rows] = (cumulative.std(axis=1, ddof=1) / np.sqrt(n_chains)).max(axis=1)
-    return probability, error
+        by_chain[rows] = given.reshape(-1, n_chains, n_states // n_chains, size).mean(axis=2)
+    return by_chain
 
 
 def joint(

@@ -83,8 +83,12 @@ class Moves:
         return rates
 
     def reflections(self, n_sweeps: int) -> npt.NDArray[np.bool_]:
-        """Which sweeps reflect ordered columns: two of three, the first draws them anew."""
-        return self.reflecting & (np.arange(n_sweeps) % 3 > 0)
+        """Which sweeps reflect ordered columns: every second, the first draws them anew.
+
+        A reflection keeps how far out a column is: the more there are, the slower chains move between the middle of a
+        distribution and its ends.
+        """
+        return self.reflecting & (np.arange(n_sweeps) % 2 > 0)
 
     def schedule(self, n_sweeps: int, n_columns: int, n_trees: int, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
         """Which pairs are due after which sweep, (n_sweeps, n_pairs): evenly spread, from a random beginning."""

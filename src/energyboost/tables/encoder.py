@@ -2,7 +2,10 @@
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from decimal import Decimal
 from typing import Any, Literal, get_args
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 import numpy.typing as npt
@@ -104,7 +107,7 @@ def encode_query(schema: Schema, frame: Any, *, absent: Collection[Name] = (), u
 def encode_values(schema: Schema, j: int, values: Any) -> npt.NDArray[np.int64]:
     """Return the codes of some values of column j: a list or a 1-D array.
 
-    Dates may be ISO strings or `datetime` objects; in a column with a time zone they are in UTC.
+    Dates may be ISO strings or `datetime` objects: see `read_values`.
 
     Examples
     --------
@@ -120,6 +123,9 @@ def encode_values(schema: Schema, j: int, values: Any) -> npt.NDArray[np.int64]:
 def read_values(schema: Schema, j: int, values: Any) -> Cells:
     """Return some values of column j as cells, whether or not they occur: a list or a 1-D array.
 
+    In a column with a time zone, texts and `datetime` objects without one are in that of the column, and numpy's dates
+    (which have none) in UTC, as they come out of predictions.
+
     Examples
     --------
     >>> read_values(Schema.infer(np.array(["2024-01-01"], "M8[D]")[:, None]), 0, ["1970-01-03"]).values
@@ -129,13 +135,29 @@ def read_values(schema: Schema, j: int, values: Any) -> Cells:
     if column.type.kind in TIMES:
         letter = "m" if column.type.kind == "duration" else "M"
         try:
+            if column.type.zone is not None and not (isinstance(values, np.ndarray) and values.dtype.kind == "M"):
+                values = [_in_utc(value, column.type.zone) for value in values]
             array = np.asarray(values, dtype=f"{letter}8[{column.type.unit}]")
         except (ValueError, TypeError) as error:
             raise DataError(f"column {column.name!r} holds {column.type.kind}s: {error}") from error
     else:
         array = np.empty(len(values), dtype=object)
-        array[:] = list(values)
+        array[:] = [float(value) if isinstance(value, Decimal) else value for value in values]
     return _conform(column, *read_column(column.name, array), aware=True)
+
+
+def _in_utc(value: Any, zone: str) -> Any:
+    """Return a date with or without a time zone as one in UTC."""
+    if isinstance(value, str):
+        value = datetime.fromisoformat(value)
+    if not isinstance(value, datetime):
+        return value
+    if value.tzinfo is None:
+        try:
+            value = value.replace(tzinfo=ZoneInfo(zone))
+        except (ZoneInfoNotFoundError, ValueError):  # an offset, such as +01:00
+            value = value.replace(tzinfo=datetime.strptime(zone, "%z").tzinfo)
+    return value.astimezone(UTC).replace(tzinfo=None)
 
 
 def _cells(schema: Schema, table: Table, places: dict[int, int]) -> Iterator[tuple[int, Column, Cells]]:
@@ -206,14 +228,14 @@ def _conform(column: Column, found: ColumnType, cells: Cells, *, aware: bool = F
                 f"column {column.name!r} had time zone {trained.zone} in training and has {found.zone} now: "
                 "set or drop the time zone"
             )
-        return Cells(_rescale(cells.values, found.unit or "", trained.unit or ""), cells.missing)
+        return Cells(rescale(cells.values, found.unit or "", trained.unit or ""), cells.missing)
     raise DataError(
         f"column {column.name!r} was a {trained.kind} ({trained}) in training and is a {found.kind} "
         f"({found}) now: convert it"
     )
 
 
-def _rescale(times: Array, unit: str, new_unit: str) -> Array:
+def rescale(times: Array, unit: str, new_unit: str) -> Array:
     """Change the unit of integer times; what the new unit does not reach goes to its ends."""
     coarse, fine = NANOSECONDS[unit], NANOSECONDS[new_unit]
     if coarse < fine:

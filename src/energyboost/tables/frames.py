@@ -151,6 +151,10 @@ def read(name: Name, column: Any) -> tuple[ColumnType, Cells]:
         return ColumnType("number", native), _numbers(name, column.fill_null(0).to_numpy(), missing)
     if dtype in (nw.Date, nw.Datetime, nw.Duration):
         return _read_times(column, native)
+    pandas_own: Any = getattr(column.to_native(), "dtype", None)
+    if hasattr(pandas_own, "tz"):  # a zone whose name narwhals does not know
+        naive = column.to_native().dt.tz_convert("UTC").dt.tz_localize(None).to_numpy()
+        return ColumnType("datetime", native, unit=pandas_own.unit, zone=str(pandas_own.tz)), _times(naive)
     if dtype in (nw.Categorical, nw.Enum):
         return _read_category(name, column, native, missing)
     pandas_unknown = column.implementation.is_pandas() and native != "ArrowDtype(null)"  # a period, an interval

@@ -115,12 +115,18 @@ class Numbers(Stored):
     def settle(self, cells: Cells) -> Cells:
         """Return values that need not occur, such as means, as the nearest that could: on the column's grid."""
         first, last = self._edges
-        if not self._step or len(first) == 0:
+        if len(first) == 0:
             return cells
-        points = np.rint(cells.values.astype(np.float64) * self._scale)
-        steps = np.rint((points - float(first[0])) / self._step)
-        steps = np.clip(steps, 0, float(_steps(first[:1], last[-1:], self._step)[0]))
-        return Cells(self._to_values(first[0] + (steps * self._step).astype(np.int64)), cells.missing)
+        scale, step = self._scale, self._step
+        if not scale:  # levels may be whole numbers, or have a few decimals
+            points, scale, _ = _grid(first)
+            first, last, step = points, points, min(scale, 1)
+        if not step:
+            return cells
+        steps = np.rint((np.rint(cells.values.astype(np.float64) * scale) - float(first[0])) / step)
+        steps = np.clip(steps, 0, float(_steps(first[:1], last[-1:], step)[0]))
+        values = (first[0] + (steps * step).astype(np.int64)) / scale
+        return Cells((np.rint(values) if self.dtype == "int64" else values).astype(self.dtype), cells.missing)
 
     def _to_values(self, points: Array) -> Array:
         return (points / self._scale).astype(self.dtype) if self._scale > 1 else points.astype(self.dtype)
