@@ -56,7 +56,7 @@ class Conditional:
     column : int
         Which of them this is about.
     probability : array of shape (n_rows, n_codes)
-        Of every code of the column; missing is left out and the rest scaled up.
+        Of every code of the column but that for missing.
     error : array of shape (n_rows,)
         The largest standard error of a probability (of an ordered column: of a cumulative one), for rows with several
         gaps; 0 where all is exact.
@@ -74,9 +74,8 @@ class Conditional:
             raise DataError(
                 f"column {self.target!r} was missing in every training row: it has no distribution of values"
             )
-        share = probability[:, self._codes]
-        self._share: Floats = share / share.sum(axis=1, keepdims=True)
-        self.error = np.zeros(len(share)) if error is None else error
+        self._share = probability
+        self.error = np.zeros(len(probability)) if error is None else error
 
     @property
     def target(self) -> Any:

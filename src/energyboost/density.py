@@ -33,7 +33,6 @@ from energyboost.tables import (
     fill,
     frame_of,
     levels,
-    numbers_to_values,
     read_values,
 )
 from energyboost.where import Missing, log_weights, restrictions
@@ -203,16 +202,15 @@ class TableDensity:
         exactly if it is one cell of a row, by chains if there are more; then ``error`` says how exact.
         """
         column, query = self._query(X, target, unseen)
-        stage, known = self._check_trees(n_trees), self._known(column)
+        stage, ordered = self._check_trees(n_trees), self.schema.columns[column].codec.ordered
+        known = self._known(column)
 
         def both(by_chain: Floats) -> Floats:
-            share, error = pooled(by_chain, known, self.schema.columns[column].codec.ordered)
+            share, error = pooled(by_chain, known, ordered)
             return np.concatenate([share, error[:, None]], axis=1)
 
         found = next(staged_conditional(self.model, query.codes, ~query.missing, column, [stage], both, n_jobs))
-        share = np.zeros((len(found), len(known)))
-        share[:, known] = found[:, :-1]
-        return Conditional(self.schema, column, share, found[:, -1], query.index)
+        return Conditional(self.schema, column, found[:, :-1], found[:, -1], query.index)
 
     def predict(
         self,
@@ -437,19 +435,22 @@ class TableDensity:
         if not is_share:
             choice("kind", kind, get_args(Kind))
         if kind == "mode" or (kind == "mean" and isinstance(codec, Categories | OrderedLevels)):
-            return lambda by_chain: Conditional(self.schema, column, by_chain.mean(axis=1)).mode()
+            return lambda by_chain: self._distribution(column, by_chain).mode()
         if kind == "median" and not codec.ordered:
-            return lambda by_chain: Conditional(self.schema, column, by_chain.mean(axis=1)).mode()
+            return lambda by_chain: self._distribution(column, by_chain).mode()
         if kind != "mean":
             q = 0.5 if kind == "median" else real("kind", kind, 0, 1)
-            return lambda by_chain: Conditional(self.schema, column, by_chain.mean(axis=1)).quantile(q)
-        known = np.arange(codec.n_codes) != codec.missing_code
+            return lambda by_chain: self._distribution(column, by_chain).quantile(q)
+        return lambda by_chain: self._distribution(column, by_chain).mean()
 
-        def mean(by_chain: Floats) -> npt.NDArray[Any]:
-            share = by_chain.mean(axis=1)[:, known]
-            return numbers_to_values(self.schema, column, share @ codec.centres[known] / share.sum(axis=1))
-
-        return mean
+    def _distribution(self, column: int, by_chain: Floats, index: Any = None) -> Conditional:
+        """What chains say of a column, as an object."""
+        return Conditional(
+            self.schema,
+            column,
+            *pooled(by_chain, self._values(column), self.schema.columns[column].codec.ordered),
+            index,
+        )
 
     def _staged(
         self,
