@@ -8,6 +8,8 @@ import numpy as np
 
 from energyboost.errors import ParameterError
 
+RandomState = int | np.random.Generator | np.random.RandomState | None
+
 
 def integer(name: str, value: object, low: int, high: int | None = None, also: str = "") -> int:
     """Return ``value`` as a plain int of ``low`` to ``high``; ``also`` says what else would have been allowed.
@@ -67,3 +69,12 @@ def boolean(name: str, value: object) -> bool:
     if isinstance(value, bool | np.bool_):
         return bool(value)
     raise ParameterError(f"{name} is True or False; got {value!r}")
+
+
+def seed_sequence(random_state: RandomState) -> np.random.SeedSequence:
+    """The root of all randomness of one call; generators are advanced, so that each call with one differs."""
+    if isinstance(random_state, np.random.Generator):
+        return np.random.SeedSequence(int(random_state.integers(2**63)))
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.SeedSequence(int(random_state.randint(2**31)))
+    return np.random.SeedSequence(None if random_state is None else integer("random_state", random_state, 0))

@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from energyboost.checks import choice, integer, real
+from energyboost.checks import RandomState, choice, integer, real, seed_sequence
 from energyboost.conditional import Conditional, Kind, pooled
 from energyboost.errors import DataError, ParameterError, warn
 from energyboost.joint import Joint
@@ -37,7 +37,6 @@ from energyboost.tables import (
 )
 from energyboost.where import Missing, log_weights, restrictions
 
-RandomState = int | np.random.Generator | np.random.RandomState | None
 Impute = Literal["mean", "median", "mode", "sample"]
 
 MOST_COMBINATIONS = 1_000_000
@@ -102,9 +101,8 @@ class TableDensity:
 
         Notes
         -----
-        Every row ends a Gibbs chain of its own. From the pool, chains start at rows drawn without replacement; where
-        more rows are asked for than the pool holds, several chains start at the same row and part in their sweeps.
-        Under conditions, chains start at the rows of the pool that fulfil them.
+        Every row ends a Gibbs chain of its own. From the pool, chains start at rows drawn without replacement, under
+        conditions at those that fulfil them; where more are asked for, several start at one row and part in their sweeps.
         """
         n = integer("n", n, 0)
         how = self._how(n_sweeps, start, temperature, n_trees, n_jobs)
@@ -501,12 +499,3 @@ class TableDensity:
 def _nothing(by_chain: Floats) -> npt.NDArray[Any]:
     """Of a column without values, nothing can be said of any row."""
     return np.zeros(len(by_chain))
-
-
-def seed_sequence(random_state: RandomState) -> np.random.SeedSequence:
-    """The root of all randomness of one call; generators are advanced, so that each call with one differs."""
-    if isinstance(random_state, np.random.Generator):
-        return np.random.SeedSequence(int(random_state.integers(2**63)))
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.SeedSequence(int(random_state.randint(2**31)))
-    return np.random.SeedSequence(None if random_state is None else integer("random_state", random_state, 0))

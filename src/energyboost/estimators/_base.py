@@ -10,8 +10,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 from tqdm import tqdm
 
-from energyboost.checks import boolean
-from energyboost.density import RandomState, TableDensity, seed_sequence
+from energyboost.checks import RandomState, boolean, seed_sequence
+from energyboost.density import TableDensity
 from energyboost.errors import DataError, ParameterError, warn
 from energyboost.estimators._inputs import checked_weight, readable
 from energyboost.fitting.boosting import boost, start

@@ -8,8 +8,9 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import DensityMixin
 
+from energyboost.checks import RandomState
 from energyboost.conditional import Conditional, Kind
-from energyboost.density import Impute, RandomState
+from energyboost.density import Impute
 from energyboost.errors import DataError
 from energyboost.estimators._base import Boosting
 from energyboost.estimators._inputs import readable
