@@ -102,7 +102,7 @@ class TableDensity:
         Notes
         -----
         Every row ends a Gibbs chain of its own. From the pool, chains start at rows drawn without replacement, under
-        conditions at those that fulfil them; where more are asked for, several start at one row and part in their sweeps.
+        conditions at those that fulfil them; where more are asked for, several start at one row and part later.
         """
         n = integer("n", n, 0)
         how = self._how(n_sweeps, start, temperature, n_trees, n_jobs)
