@@ -23,7 +23,6 @@ from energyboost import NRGBoost
 
 WAYS: dict[str, dict[str, Any]] = {
     "persistent, pool auto (default)": {},
-    "the same without pairs": {"pairs": []},
     "persistent, pool 80,000": {"pool_size": 80_000},
     "restart, pool auto": {"refill": "restart"},
     "restart, pool 80,000 (paper)": {"refill": "restart", "pool_size": 80_000},

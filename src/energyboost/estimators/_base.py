@@ -49,7 +49,7 @@ class Boosting(BaseEstimator):
         uniform_mix: float = 0.1,
         pool_size: int | Literal["auto"] = "auto",
         refresh: float = 0.1,
-        n_chains: int = 64,
+        n_chains: int = 16,
         refill: Refill = "persistent",
         burn_in: int = 100,
         pairs: Literal["auto"] | Sequence[tuple[Any, Any]] = "auto",
@@ -110,9 +110,8 @@ class Boosting(BaseEstimator):
         seed = int(seed_sequence(self.random_state).generate_state(1, np.uint64)[0])
         rows = Rows(codes) if weight is None else Rows.weighted(codes, weight)
         pairs = self._choose_pairs(schema, rows.without_weights(), n_jobs)
-        moves = Moves.of(schema.domain, pairs)
         state, history = start(rows, schema.domain, config), []
-        rounds = boost(state, rows, config, seed, n_jobs, moves)
+        rounds = boost(state, rows, config, seed, n_jobs)
         for latest, info in tqdm(rounds, total=config.n_trees, unit="tree", disable=not verbose):
             state = latest
             history.append(asdict(info))
@@ -131,7 +130,7 @@ class Boosting(BaseEstimator):
         self.pairs_ = [
             {"columns": tuple(names[j] for j in pair.columns), "dependence": pair.dependence} for pair in pairs
         ]
-        texts = tuple(map(str, names))
+        moves, texts = Moves.of(schema.domain, pairs), tuple(map(str, names))
         model = Boosted(state.energy, state.pool.codes, state.pool.chains, moves, texts)
         self._set_density(TableDensity(schema, model))
 

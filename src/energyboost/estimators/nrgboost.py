@@ -52,7 +52,7 @@ class NRGBoost(DensityMixin, Boosting):
         Model rows to train against; "auto" is 1.5 times the rows, at least 20,000.
     refresh : float, default=0.1
         Share of the pool replaced at random every round.
-    n_chains : int, default=64
+    n_chains : int, default=16
         Gibbs chains that renew the pool.
     refill : {"persistent", "restart"}, default="persistent"
         Chains that live through the whole training, or the paper's: chains that start anew from training rows in every
@@ -60,7 +60,7 @@ class NRGBoost(DensityMixin, Boosting):
     burn_in : int, default=100
         Sweeps discarded at the start of a restarted chain.
     pairs : "auto" or list of pairs of column names, default="auto"
-        Columns that chains draw jointly, besides drawing every column in turn: those that depend on each other so
+        Columns that sampling draws jointly, besides drawing every column in turn: those that depend on each other so
         much that chains would move slowly. "auto" finds them in the table; ``pairs_`` says which.
     max_bins : int, default=255
         Most codes for a column of numbers; a number with fewer distinct values keeps each of them.

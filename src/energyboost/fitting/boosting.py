@@ -1,7 +1,7 @@
 """Rounds of boosting [alg:train], as an iterator."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,6 @@ from energyboost.kernels.grow import Reference
 from energyboost.model.baseline import Baseline
 from energyboost.model.domain import Domain
 from energyboost.model.energy import Energy, columns_of
-from energyboost.sampling.moves import SHARE_IN_TRAINING, SINGLE, Moves
 from energyboost.sampling.pool import Pool
 
 
@@ -62,15 +61,12 @@ def boost(
     config: BoostingConfig,
     seed: int,
     n_jobs: int | None = 1,
-    moves: Moves = SINGLE,
 ) -> Iterator[tuple[BoostingState, RoundInfo]]:
     """Train on rows up to ``config.n_trees`` trees, yielding the state after every round.
 
     The energy of ``state`` grows in place. Randomness of round t comes from ``(seed, t)`` alone, so a run depends
     neither on ``n_jobs`` nor on where it was started from. The iteration ends early when no leaf may be split.
-    ``moves`` are those of persistent chains; restarted ones draw every column in turn, as in the paper.
     """
-    moves = SINGLE if config.refill == "restart" else replace(moves, share=SHARE_IN_TRAINING)
     energy, pool, drift = state.energy, state.pool, state.drift
     size = config.resolve_pool_size(len(rows))
     for t in range(energy.n_trees, config.n_trees):
@@ -93,7 +89,6 @@ def boost(
                 grown.pool_leaf,
                 for_pool,
                 refresh=config.refresh,
-                moves=moves,
                 restart_from=rows.codes if config.refill == "restart" else None,
                 restart_weight=rows.weight,
                 burn_in=config.burn_in,

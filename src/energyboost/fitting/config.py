@@ -57,7 +57,7 @@ class BoostingConfig:
     uniform_mix: float = 0.1
     pool_size: int | Literal["auto"] = "auto"
     refresh: float = 0.1
-    n_chains: int = 64
+    n_chains: int = 16
     refill: Refill = "persistent"
     burn_in: int = 100
 

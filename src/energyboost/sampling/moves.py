@@ -21,8 +21,6 @@ CELLS_PER_DRAW, CELLS_PER_TREE = 300, 14
 CELLS_PER_COLUMN, CELLS_PER_ENTRY, LEAVES = 2, 5, 22
 SHARE = 0.8
 """Of the time of a sweep that pairs may take; less than 1, because costs are but estimates."""
-SHARE_IN_TRAINING = 0.25
-"""Where rows need not be independent of each other: more costs time and makes predictions no better."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +45,6 @@ class Moves:
     cells_per_tree: tuple[int, ...] = ()  # and for each tree
     weights: tuple[float, ...] = ()
     reflecting: bool = False
-    share: float = SHARE  # of the time of a sweep that all pairs together may take
 
     @classmethod
     def of(cls, domain: Domain, pairs: Iterable[Pair]) -> "Moves":
@@ -69,7 +66,7 @@ class Moves:
 
     def rates(self, n_columns: int, n_trees: int) -> npt.NDArray[np.float64]:
         """How often each pair is drawn per sweep, so that all together take their share of a sweep; none twice."""
-        budget = self.share * n_columns * (CELLS_PER_DRAW + CELLS_PER_TREE * n_trees)
+        budget = SHARE * n_columns * (CELLS_PER_DRAW + CELLS_PER_TREE * n_trees)
         cost = np.array(self.cells, float) + np.array(self.cells_per_tree, float) * n_trees
         share, rates = np.array(self.weights), np.zeros(len(cost))
         for _ in range(len(cost)):  # what one pair cannot use, because it is drawn every time, goes to the others

@@ -9,7 +9,6 @@ from scipy.special import logsumexp
 from energyboost.kernels.leafsets import leaf_boxes
 from energyboost.model.energy import Codes, Energy
 from energyboost.sampling.gibbs import sweep
-from energyboost.sampling.moves import SINGLE, Moves
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +47,6 @@ class Pool:
         seed: np.random.SeedSequence,
         *,
         refresh: float,
-        moves: Moves = SINGLE,
         restart_from: Codes | None = None,
         restart_weight: npt.NDArray[np.int32] | None = None,
         burn_in: int = 0,
@@ -66,8 +64,6 @@ class Pool:
             Of this round.
         refresh : float
             Share of the rows dropped at random.
-        moves : Moves
-            What sweeps do besides drawing every column anew.
         restart_from : array of codes, optional
             Rows where chains start anew, running ``burn_in`` sweeps first; otherwise they go on from their last states.
         restart_weight : array of int, optional
@@ -89,7 +85,7 @@ class Pool:
         if restart_from is not None:
             starts = draw_rows(len(restart_from), restart_weight, n_chains, np.random.default_rng(for_starts))
             chains, n_sweeps = restart_from[starts], n_each + burn_in
-        new = sweep(energy, chains, n_sweeps, for_chains, moves=moves, n_kept=n_each, block_size=1, n_jobs=n_jobs)
+        new = sweep(energy, chains, n_sweeps, for_chains, n_kept=n_each, block_size=1, n_jobs=n_jobs)
         # Every chain gives its states in turn, so that the rows cut off at the end are spread over the chains:
         # new row r is a state of chain r % n_chains.
         new = new.transpose(1, 0, 2).reshape(-1, new.shape[2])[:n_new]
