@@ -15,11 +15,12 @@ from benchmarks.samplers import density_tree
 from benchmarks.session import Session
 from energyboost import NRGBoost
 from energyboost.model.energy import Codes
-from energyboost.sampling.boosted import Boosted, How
+from energyboost.sampling.boosted import Boosted
 from energyboost.sampling.diagnostics import Mixing, measure_mixing
 from energyboost.sampling.gibbs import sweep
 from energyboost.sampling.moves import SINGLE, Moves
 from energyboost.sampling.pool import draw_first
+from energyboost.sampling.protocol import How
 
 N_CHAINS = 64
 

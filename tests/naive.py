@@ -209,8 +209,15 @@ def order_of_codes(p, q, ordered):
     return sorted(range(len(p)), key=ratio)
 
 
-def best_split(p, q, ordered, scale, max_ratio=math.inf, min_samples_leaf=0):
-    """The best cut of one column by P²/Q [eq:split]: (gain, cut, order), or None where every cut is refused.
+def worth(p, q, by_likelihood):
+    """What a leaf contributes to the objective: P²/Q [eq:split], or P log(P/Q) [eq:det-kl-split]."""
+    if by_likelihood:
+        return p * math.log(p / q) if p > 0 else 0.0
+    return p * (p / q)
+
+
+def best_split(p, q, ordered, scale, max_ratio=math.inf, min_samples_leaf=0, by_likelihood=False):
+    """The best cut of one column: (gain, cut, order), or None where every cut is refused.
 
     A cut behind a code that no row has says the same as the cut before it, and is passed over.
     """
@@ -226,8 +233,10 @@ def best_split(p, q, ordered, scale, max_ratio=math.inf, min_samples_leaf=0):
             continue
         if max(p_low / q_low, p_high / q_high) * scale > max_ratio:
             continue
-        gain = p_low * (p_low / q_low) + p_high * (p_high / q_high) - p_all * (p_all / q_all)
-        if gain > 1e-12 * p_all * p_all / q_all and (best is None or gain > best[0]):
+        gain = worth(p_low, q_low, by_likelihood) + worth(p_high, q_high, by_likelihood)
+        gain -= worth(p_all, q_all, by_likelihood)
+        least = 1e-12 * (p_all if by_likelihood else p_all * p_all / q_all)
+        if gain > least and (best is None or gain > best[0]):
             best = gain, cut, order
     return best
 
@@ -243,7 +252,17 @@ def left_levels(p, q, cut, order):
 
 
 def grow(
-    codes, sizes, ordered, reference, *, max_leaves, max_ratio, min_samples_leaf, breadth_first=False, allowed=None
+    codes,
+    sizes,
+    ordered,
+    reference,
+    *,
+    max_leaves,
+    max_ratio,
+    min_samples_leaf,
+    breadth_first=False,
+    by_likelihood=False,
+    allowed=None,
 ):
     """Grow a tree: the splits in order as (leaf, column, threshold, levels going left), and the leaves.
 
@@ -261,7 +280,7 @@ def grow(
                 continue
             p = np.bincount(codes[rows, j], minlength=size)
             q = reference.per_code(part, j, size)
-            split = best_split(p, q, ordered[j], scale, max_ratio, min_samples_leaf)
+            split = best_split(p, q, ordered[j], scale, max_ratio, min_samples_leaf, by_likelihood)
             if split is not None and (best is None or split[0] > best[0]):
                 gain, cut, order = split
                 best = (gain, j, cut, set(range(cut)) if ordered[j] else left_levels(p, q, cut, order))

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from energyboost.density import TableDensity
     from energyboost.errors import DataError, ModelFileError, ParameterError
     from energyboost.estimators import (
+        DensityForest,
         NRGBoost,
         NRGBoostClassifier,
         NRGBoostDetector,
@@ -22,6 +23,7 @@ __version__ = "0.1.0"
 # Loaded when first used: scikit-learn alone takes most of a second.
 _HOME = {
     "DataError": "energyboost.errors",
+    "DensityForest": "energyboost.estimators",
     "ModelFileError": "energyboost.errors",
     "NRGBoost": "energyboost.estimators",
     "NRGBoostClassifier": "energyboost.estimators",
@@ -45,6 +47,7 @@ _HOME = {
 __all__ = [
     "Conditional",
     "DataError",
+    "DensityForest",
     "Joint",
     "ModelFileError",
     "NRGBoost",

@@ -15,9 +15,8 @@ from energyboost.errors import DataError, ParameterError, warn
 from energyboost.joint import Joint
 from energyboost.model.energy import Codes, Floats
 from energyboost.sampling.annealing import LogZ
-from energyboost.sampling.boosted import Boosted, How, Start
 from energyboost.sampling.diagnostics import Diagnostics
-from energyboost.sampling.marginal import gaps, joint, n_combinations, staged_conditional
+from energyboost.sampling.protocol import How, Model, Start
 from energyboost.tables import (
     Categories,
     Cells,
@@ -51,12 +50,12 @@ class TableDensity:
     ----------
     schema : Schema
         How cells become codes.
-    model : Boosted
+    model : Model
         The model of the codes.
     """
 
     schema: Schema
-    model: Boosted
+    model: Model
 
     def sample(
         self,
@@ -183,7 +182,7 @@ class TableDensity:
         if n > 1:
             raise ParameterError(f'n={n} imputations by the {kind} would be all alike: use kind="sample"')
         reduces = [self._guess(j, kind) if self._values(j).any() else _nothing for j in self._columns]
-        guesses = gaps(self.model, query.codes, ~query.missing, reduces, n_jobs)
+        guesses = self.model.gaps(query.codes, ~query.missing, reduces, n_jobs)
         cells = {
             j: self.schema.columns[j].codec.settle(read_values(self.schema, j, guess))
             for j, guess in guesses.items()
@@ -207,7 +206,7 @@ class TableDensity:
             share, error = pooled(by_chain, known, ordered)
             return np.concatenate([share, error[:, None]], axis=1)
 
-        found = next(staged_conditional(self.model, query.codes, ~query.missing, column, [stage], both, n_jobs))
+        found = next(self.model.staged_conditional(query.codes, ~query.missing, column, [stage], both, n_jobs))
         return Conditional(self.schema, column, found[:, :-1], found[:, -1], query.index)
 
     def predict(
@@ -295,7 +294,7 @@ class TableDensity:
             raise ParameterError(f"targets are different columns, at least one; got {list(targets)!r}")
         query = encode_query(self.schema, X, absent=[self.schema.names[j] for j in columns], unseen=unseen)
         stage, known = self._check_trees(n_trees), ~query.missing
-        most = n_combinations(self.model, known, columns)
+        most = self.model.n_combinations(known, columns)
         if len(most) and most.max() > MOST_COMBINATIONS:
             row = int(most.argmax())
             count = f"{most[row]:,.0f}" if most[row] < 1e12 else f"{most[row]:.0e}"
@@ -303,7 +302,7 @@ class TableDensity:
                 f"{' x '.join(map(repr, targets))} with what is missing in row {row} has {count} combinations "
                 f"of codes, more than {MOST_COMBINATIONS:,}: ask for fewer columns, fill gaps, or lower max_bins"
             )
-        probability = joint(self.model, query.codes, known, columns, stage, n_jobs)
+        probability = self.model.joint(query.codes, known, columns, stage, n_jobs)
         return Joint(self.schema, columns, probability, query.index)
 
     def levels(self, target: Any) -> npt.NDArray[Any]:
@@ -321,7 +320,7 @@ class TableDensity:
         """
         n_trees = self._check_trees(n_trees)
         codes = encode(self.schema, X)
-        energy = self.model.energy.score(codes, n_trees, n_jobs)
+        energy = self.model.score(codes, n_trees, n_jobs)
         if not normalize:
             return energy
         widths = sum(np.log(c.codec.widths)[codes[:, j]] for j, c in enumerate(self.schema.columns))
@@ -341,7 +340,7 @@ class TableDensity:
         likelier = np.empty(codes.shape, codes.dtype)
         for j in self._columns:
             here = codes[:, j]
-            probability = self.model.energy.conditional(codes, j, stage, n_jobs)
+            probability = self.model.conditional(codes, j, stage, n_jobs)
             rows, missing = np.arange(len(codes)), self.schema.columns[j].codec.missing_code
             if missing is not None:  # of a cell that is there, given that it is
                 probability[here != missing, missing] = 0
@@ -379,8 +378,6 @@ class TableDensity:
 
         Chains of the model start in the pool and are watched for 256 sweeps. Takes seconds, the first time.
         """
-        if not len(self.model.pool):
-            raise DataError("a model without trees has no chains to look at: its rows are drawn independently")
         return self.model.diagnostics(n_jobs=n_jobs)
 
     @property
@@ -466,7 +463,7 @@ class TableDensity:
         stages = [integer("each of stages", stage, 0, self.model.n_trees) for stage in stages]
         if any(later < earlier for earlier, later in pairwise(stages)):
             raise ParameterError(f"stages are numbers of trees that never fall; got {stages}")
-        return staged_conditional(self.model, query.codes, ~query.missing, column, stages, reduce, n_jobs)
+        return self.model.staged_conditional(query.codes, ~query.missing, column, stages, reduce, n_jobs)
 
     def _query(self, X: Any, target: Any, unseen: Unseen) -> tuple[int, Encoded]:
         """The column asked for, and the codes of a query."""

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from energyboost.fitting.boosting import boost, start
+from energyboost.fitting.boosting import boost, leaf_values, start
 from energyboost.fitting.config import BoostingConfig
 from energyboost.fitting.grow import Rows
 from tests import naive
@@ -161,3 +161,22 @@ def test_every_size_of_tree_can_be_trained(rng, max_leaves):
     assert most == 2 if max_leaves == 2 else 64 < most <= 2500
     assert state.energy.index.max_leaves == max(64, 1 << (most - 1).bit_length())  # as the trees are, not as allowed
     assert state.energy.n_trees == 5
+
+
+def test_leaf_values_are_those_of_the_objective():
+    """Newton: P/Q - 1; greedy: log P/Q, so that the density is multiplied by P/Q [tbl:discbgm]."""
+    p, q = np.array([0.5, 0.3, 0.2, 0.0]), np.array([0.25, 0.3, 0.4, 0.05])
+    np.testing.assert_allclose(leaf_values("newton", p, q, 100), [1, 0, -0.5, -1])
+    for objective in ("greedy_kl", "greedy_chi2"):
+        np.testing.assert_allclose(np.exp(leaf_values(objective, p, q, 100)), [2, 1, 0.5, 0.005 / 0.05])
+
+
+@pytest.mark.parametrize("objective", ["greedy_kl", "greedy_chi2"])
+def test_greedy_boosting_raises_the_likelihood(rng, objective):
+    codes = dependent_rows(rng, DOMAIN, 500)
+    state, info = train(codes, DOMAIN, objective=objective, n_trees=10, pool_size=4000)
+    first, last = (state.energy.score(codes, t).mean() - state.energy.log_z[t] for t in (0, 10))
+    assert last > first + 0.05
+    newton, _ = train(codes, DOMAIN, n_trees=10, pool_size=4000)
+    assert newton.energy.trees[0].leaf_value.tobytes() != state.energy.trees[0].leaf_value.tobytes()
+    assert len(info) == 10

@@ -37,6 +37,7 @@ REFUSALS = [
     ("refresh", -0.1, "refresh is a number of at least 0 and at most 1; got -0.1"),
     ("refresh", float("nan"), "refresh is a number of at least 0 and at most 1; got nan"),
     ("growth", "depth", "growth is one of 'best_first', 'breadth_first'; got 'depth'"),
+    ("objective", "hinge", "objective is one of 'newton', 'greedy_kl', 'greedy_chi2'; got 'hinge'"),
     ("refill", None, "refill is one of 'persistent', 'restart'; got None"),
     ("line_search", 1, "line_search is True or False; got 1"),
 ]

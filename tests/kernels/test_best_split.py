@@ -10,7 +10,7 @@ from energyboost.model.energy import columns_of
 from tests import exact, naive
 from tests.ensembles import Domain
 
-NO_LIMITS = Limits(2, 1e300, 0, False)
+NO_LIMITS = Limits(2, 1e300, 0, False, False)
 # rows of the data and of the pool with each code of a column
 COUNTS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=2, max_size=7)
 
@@ -114,5 +114,7 @@ def test_among_cuts_that_are_not_refused_the_best_is_taken(counts, max_ratio, mi
         sides = [sums, [sum(p) - sums[0], sum(q) - sums[1]]]
         if all(b > 0 and a >= min_samples_leaf and a / b * scale <= max_ratio for a, b in sides):
             allowed.append(left)
-    sides, _ = split_once(Domain((len(p),), (True,)), table(p), table(q), Limits(2, max_ratio, min_samples_leaf, False))
+    sides, _ = split_once(
+        Domain((len(p),), (True,)), table(p), table(q), Limits(2, max_ratio, min_samples_leaf, False, False)
+    )
     assert_best(sides, exact.best_gain(p, q, allowed))

@@ -5,7 +5,7 @@ import pytest
 
 from energyboost.fitting.grow import NO_WEIGHT
 from energyboost.kernels import grow as module
-from energyboost.kernels.grow import Limits, Reference, grow
+from energyboost.kernels.grow import Limits, Reference, grow, grow_at_random
 from energyboost.model.energy import columns_of
 from tests import naive
 from tests.ensembles import Domain, dependent_rows, random_baseline, random_rows
@@ -21,7 +21,7 @@ DOMAINS = {
     "single unordered column": Domain((65,), (False,)),
 }
 EVERY = np.empty((0, 0), bool)
-USUAL = Limits(12, 2.0, 0, False)
+USUAL = Limits(12, 2.0, 0, False, False)
 
 
 def data_and_pool(rng, domain, n_rows=400, n_pool=600):
@@ -49,6 +49,7 @@ def assert_twins_agree(domain, codes, reference, limits, allowed=None, kernel=gr
         max_ratio=limits.max_ratio,
         min_samples_leaf=limits.min_samples_leaf,
         breadth_first=limits.breadth_first,
+        by_likelihood=limits.by_likelihood,
         allowed=allowed,
     )
     flags = np.empty((0, domain.n_columns), bool) if allowed is None else allowed
@@ -106,7 +107,7 @@ def test_trees_against_a_product_are_those_of_plain_growth(rng, name):
 @pytest.mark.parametrize("max_ratio", [1.05, 2.0, 1e9])
 @pytest.mark.parametrize("max_leaves", [2, 3, 30])
 def test_limits_stop_both_twins_alike(rng, max_leaves, max_ratio, min_samples_leaf, breadth_first):
-    limits = Limits(max_leaves, max_ratio, min_samples_leaf, breadth_first)
+    limits = Limits(max_leaves, max_ratio, min_samples_leaf, breadth_first, False)
     codes, pool = data_and_pool(rng, MIXED, 300, 200)
     assert_twins_agree(MIXED, codes, pool_reference(MIXED, pool), limits)
     assert_twins_agree(MIXED, codes, product_reference(MIXED, random_baseline(rng, MIXED)), limits)
@@ -118,7 +119,7 @@ def test_subtracted_histograms_equal_counted_ones(rng, n_pool):
     domain = Domain((40, 12, 3), (True, False, True))
     codes, pool = data_and_pool(rng, domain, 20_000, n_pool)
     reference = pool_reference(domain, pool) if n_pool else product_reference(domain, random_baseline(rng, domain))
-    splits, leaves = assert_twins_agree(domain, codes, reference, Limits(60, 1e9, 0, False))
+    splits, leaves = assert_twins_agree(domain, codes, reference, Limits(60, 1e9, 0, False, False))
     few = columns_of(domain).start[-1] // (2 * domain.n_columns)
     assert len(splits) == 59
     assert np.mean([len(rows) > few for rows, _ in leaves]) > 0.5
@@ -138,7 +139,7 @@ def test_a_tree_does_not_depend_on_how_many_histograms_are_kept(rng, monkeypatch
     # plain Python around the compiled steps, with room for four histograms only
     monkeypatch.setattr(module, "SLOT_BYTES", 0)
     monkeypatch.setattr(module, "_start", start)
-    assert_twins_agree(MIXED, codes, reference, Limits(40, 1e9, 0, False), kernel=grow.py_func)
+    assert_twins_agree(MIXED, codes, reference, Limits(40, 1e9, 0, False, False), kernel=grow.py_func)
     assert free == [4]
 
 
@@ -159,7 +160,7 @@ def test_a_level_without_rows_goes_where_most_of_the_model_is():
     # P and Q per level; level 4 has neither. P/Q: 3 and 2 on levels 0 and 1, below 1 on the others.
     codes = np.repeat([0, 1, 2, 3], [30, 20, 20, 30]).astype(np.uint8)[:, None]
     pool = np.repeat([0, 1, 2, 3, 5], [10, 10, 30, 40, 10]).astype(np.uint8)[:, None]
-    splits, _ = assert_twins_agree(domain, codes, pool_reference(domain, pool), Limits(2, 1e9, 0, False))
+    splits, _ = assert_twins_agree(domain, codes, pool_reference(domain, pool), Limits(2, 1e9, 0, False, False))
     # levels by P/Q: 5, 2, 3 | 1, 0; 80 of 100 model rows go left, and level 4 with them
     assert splits == [(0, 0, splits[0][2], {2, 3, 4, 5})]
 
@@ -168,7 +169,7 @@ def test_levels_that_only_the_data_has_are_never_alone():
     domain = Domain((4,), (False,))
     codes = np.repeat([0, 1, 2, 3], [10, 20, 30, 40]).astype(np.uint8)[:, None]
     pool = np.repeat([1, 2, 3], [50, 30, 20]).astype(np.uint8)[:, None]
-    _, leaves = assert_twins_agree(domain, codes, pool_reference(domain, pool), Limits(4, 1e9, 0, False))
+    _, leaves = assert_twins_agree(domain, codes, pool_reference(domain, pool), Limits(4, 1e9, 0, False, False))
     assert len(leaves) == 3
     assert all(len(part) for _, part in leaves)
 
@@ -198,6 +199,44 @@ def test_a_row_of_weight_k_counts_as_k_rows(rng, n_pool, max_leaves):
     codes, pool = data_and_pool(rng, MIXED, n_pool=n_pool)
     reference = pool_reference(MIXED, pool) if n_pool else product_reference(MIXED, random_baseline(rng, MIXED))
     weight = rng.integers(0, 4, len(codes)).astype(np.int32)
-    splits, _ = assert_twins_agree(MIXED, codes, reference, Limits(max_leaves, 4.0, 5, False), weight=weight)
-    unweighted, _ = assert_twins_agree(MIXED, codes, reference, Limits(max_leaves, 4.0, 5, False))
+    splits, _ = assert_twins_agree(MIXED, codes, reference, Limits(max_leaves, 4.0, 5, False, False), weight=weight)
+    unweighted, _ = assert_twins_agree(MIXED, codes, reference, Limits(max_leaves, 4.0, 5, False, False))
     assert splits != unweighted
+
+
+@pytest.mark.parametrize("name", DOMAINS)
+@pytest.mark.parametrize("max_ratio", [2.0, np.inf])
+@pytest.mark.parametrize("n_pool", [0, 600])
+def test_splits_by_likelihood_are_those_of_plain_growth(rng, name, max_ratio, n_pool):
+    domain = DOMAINS[name]
+    codes, pool = data_and_pool(rng, domain, n_pool=n_pool)
+    reference = pool_reference(domain, pool) if n_pool else product_reference(domain, random_baseline(rng, domain))
+    limits = Limits(12, max_ratio, 0, False, True)
+    splits, _ = assert_twins_agree(domain, codes, reference, limits)
+    assert splits
+    by_squares, _ = assert_twins_agree(domain, codes, reference, Limits(12, max_ratio, 0, False, False))
+    assert name in ("single column", "single unordered column") or splits != by_squares
+
+
+def test_random_trees_cut_leaves_in_the_middle(rng):
+    domain = Domain((8, 5, 6), (True, True, False))
+    codes = dependent_rows(rng, domain, 300)
+    uniforms = rng.random((200, 2 + 6))
+    tree, n_leaves = grow_at_random(columns_of(domain), codes, NO_WEIGHT, Limits(64, np.inf, 0, False, False), uniforms)
+    assert n_leaves == 64
+    boxes = [[set(range(size)) for size in domain.sizes]]
+    for n in range(n_leaves - 1):
+        leaf, j = int(tree.split_leaf[n]), int(tree.column[n])
+        inside = boxes[leaf][j]
+        left = {k for k in inside if (k < tree.threshold[n] if domain.ordered[j] else int(tree.mask[n, 0]) >> k & 1)}
+        assert len(left) in (len(inside) // 2, -(-len(inside) // 2))
+        assert len(inside) > 1
+        boxes.append([*boxes[leaf][:j], inside - left, *boxes[leaf][j + 1 :]])
+        boxes[leaf] = [*boxes[leaf][:j], left, *boxes[leaf][j + 1 :]]
+    volume = [np.prod([len(codes_) / size for codes_, size in zip(box, domain.sizes, strict=True)]) for box in boxes]
+    np.testing.assert_allclose(tree.reference[:n_leaves], volume, rtol=1e-12)
+    for leaf, box in enumerate(boxes):
+        inside = [all(int(row[j]) in box[j] for j in range(3)) for row in codes]
+        assert tree.count[leaf] == sum(inside)
+    # the oldest leaf is split first: no leaf is far deeper than another
+    assert max(volume) <= 8 * min(volume)

@@ -15,7 +15,7 @@ from energyboost.density import TableDensity
 from energyboost.errors import DataError, ParameterError, warn
 from energyboost.estimators._inputs import checked_weight, readable
 from energyboost.fitting.boosting import boost, start
-from energyboost.fitting.config import PARAMETERS, BoostingConfig, Growth, Refill
+from energyboost.fitting.config import PARAMETERS, BoostingConfig, Growth, Objective, Refill
 from energyboost.fitting.grow import Rows
 from energyboost.model.energy import Codes
 from energyboost.parallel import resolve_n_jobs
@@ -25,15 +25,80 @@ from energyboost.tables import Name, Schema, encode, open_table, take_rows
 from energyboost.tables.words import listing
 
 
-class Boosting(BaseEstimator):
-    """Parameters of training, the same for all estimators; see :class:`NRGBoost`."""
+class Fitted(BaseEstimator):
+    """What is known of a table once a model of it is fitted."""
 
     density_: TableDensity
     schema_: Schema
-    history_: list[dict[str, Any]]
-    pairs_: list[dict[str, Any]]
     n_trees_: int
     n_features_in_: int
+
+    max_bins: int
+    max_levels: int
+    ids: Collection[Any] | None
+    schema: Mapping[Any, Any] | None
+
+    def _table(self, X: Any, sample_weight: Any, overrides: Mapping[Any, Any] | None) -> tuple[Schema, Rows]:
+        """What became of the columns of a training table, and its rows as codes."""
+        X, weight = readable(X), None
+        if sample_weight is not None:
+            weight = checked_weight(sample_weight, open_table(X).n_rows)
+            X, weight = take_rows(X, np.flatnonzero(weight)), weight[weight > 0]
+        schema = Schema.infer(
+            X,
+            max_bins=self.max_bins,
+            max_levels=self.max_levels,
+            ids=self.ids,
+            overrides=overrides,
+            weights=weight,
+        )
+        codes = encode(schema, X)
+        if (codes == codes[0]).all():
+            raise DataError(
+                f"the table has {len(codes):,} row{'s'[: len(codes) > 1]}, all alike (n_samples={len(codes)}): a "
+                "density needs at least 2 distinct rows"
+            )
+        return schema, Rows(codes) if weight is None else Rows.weighted(codes, weight)
+
+    def _set_density(self, density: TableDensity) -> None:
+        self.density_, self.schema_, self.n_trees_ = density, density.schema, density.model.n_trees
+
+    def _set_features(self, target: Name | None = None) -> None:
+        """What scikit-learn wants to know of the columns of ``X``: all of the training table but the target."""
+        names = [column.name for column in self.schema_.arranged if target is None or column.name != target]
+        self.n_features_in_ = len(names)
+        if self.schema_.kind != "numpy" and all(isinstance(name, str) for name in names):
+            self.feature_names_in_ = np.asarray(names, object)
+        elif hasattr(self, "feature_names_in_"):  # of an earlier fit
+            del self.feature_names_in_
+
+    def _read(self, X: Any, n_absent: int = 0) -> Any:
+        """A query as tables read it; an array has as many columns as X had in fit, or lacks what is asked for."""
+        X, n = readable(X), self.n_features_in_
+        if isinstance(X, np.ndarray) and X.ndim == 2 and not n - n_absent <= X.shape[1] <= n:
+            names = listing((column.name for column in self.schema_.arranged), 20)
+            but = ", or all but the target" if n_absent else ""
+            raise DataError(
+                f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {n} features as input, those of "
+                f"its training table ({names}){but}"
+            )
+        return X
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
+        return tags
+
+    def _density(self) -> TableDensity:
+        check_is_fitted(self, "density_")
+        return self.density_
+
+
+class Boosting(Fitted):
+    """Parameters of training, the same for all estimators; see :class:`NRGBoost`."""
+
+    history_: list[dict[str, Any]]
+    pairs_: list[dict[str, Any]]
 
     def __init__(
         self,
@@ -44,6 +109,7 @@ class Boosting(BaseEstimator):
         max_ratio: float = 2.0,
         min_samples_leaf: int = 0,
         feature_fraction: float = 1.0,
+        objective: Objective = "newton",
         growth: Growth = "best_first",
         line_search: bool = True,
         uniform_mix: float = 0.1,
@@ -67,6 +133,7 @@ class Boosting(BaseEstimator):
         self.max_ratio = max_ratio
         self.min_samples_leaf = min_samples_leaf
         self.feature_fraction = feature_fraction
+        self.objective = objective
         self.growth = growth
         self.line_search = line_search
         self.uniform_mix = uniform_mix
@@ -87,28 +154,9 @@ class Boosting(BaseEstimator):
     def _fit_density(self, X: Any, sample_weight: Any = None, overrides: Mapping[Any, Any] | None = None) -> None:
         """Fit the joint density of all columns of a table."""
         config = BoostingConfig(**{name: getattr(self, name) for name in PARAMETERS})
-        X = readable(X)
         verbose, n_jobs = boolean("verbose", self.verbose), resolve_n_jobs(self.n_jobs)
-        weight = None
-        if sample_weight is not None:
-            weight = checked_weight(sample_weight, open_table(X).n_rows)
-            X, weight = take_rows(X, np.flatnonzero(weight)), weight[weight > 0]
-        schema = Schema.infer(
-            X,
-            max_bins=self.max_bins,
-            max_levels=self.max_levels,
-            ids=self.ids,
-            overrides=overrides,
-            weights=weight,
-        )
-        codes = encode(schema, X)
-        if (codes == codes[0]).all():
-            raise DataError(
-                f"the table has {len(codes):,} row{'s'[: len(codes) > 1]}, all alike (n_samples={len(codes)}): a "
-                "density needs at least 2 distinct rows"
-            )
+        schema, rows = self._table(X, sample_weight, overrides)
         seed = int(seed_sequence(self.random_state).generate_state(1, np.uint64)[0])
-        rows = Rows(codes) if weight is None else Rows.weighted(codes, weight)
         pairs = self._choose_pairs(schema, rows.without_weights(), n_jobs)
         state, history = start(rows, schema.domain, config), []
         rounds = boost(state, rows, config, seed, n_jobs)
@@ -134,18 +182,6 @@ class Boosting(BaseEstimator):
         model = Boosted(state.energy, state.pool.codes, state.pool.chains, moves, texts)
         self._set_density(TableDensity(schema, model))
 
-    def _set_density(self, density: TableDensity) -> None:
-        self.density_, self.schema_, self.n_trees_ = density, density.schema, density.model.n_trees
-
-    def _set_features(self, target: Name | None = None) -> None:
-        """What scikit-learn wants to know of the columns of ``X``: all of the training table but the target."""
-        names = [column.name for column in self.schema_.arranged if target is None or column.name != target]
-        self.n_features_in_ = len(names)
-        if self.schema_.kind != "numpy" and all(isinstance(name, str) for name in names):
-            self.feature_names_in_ = np.asarray(names, object)
-        elif hasattr(self, "feature_names_in_"):  # of an earlier fit
-            del self.feature_names_in_
-
     @classmethod
     def _of(cls, model: "Boosting", **own: Any) -> Self:
         """An estimator with the parameters and the density of a fitted one."""
@@ -156,18 +192,6 @@ class Boosting(BaseEstimator):
         made.history_, made.pairs_ = model.history_, model.pairs_
         made._set_density(density)
         return made
-
-    def _read(self, X: Any, n_absent: int = 0) -> Any:
-        """A query as tables read it; an array has as many columns as X had in fit, or lacks what is asked for."""
-        X, n = readable(X), self.n_features_in_
-        if isinstance(X, np.ndarray) and X.ndim == 2 and not n - n_absent <= X.shape[1] <= n:
-            names = listing((column.name for column in self.schema_.arranged), 20)
-            but = ", or all but the target" if n_absent else ""
-            raise DataError(
-                f"X has {X.shape[1]} features, but {type(self).__name__} is expecting {n} features as input, those of "
-                f"its training table ({names}){but}"
-            )
-        return X
 
     def _choose_pairs(self, schema: Schema, codes: Codes, n_jobs: int) -> tuple[Pair, ...]:
         if isinstance(self.pairs, str) and self.pairs == "auto":
@@ -183,12 +207,3 @@ class Boosting(BaseEstimator):
                 raise ParameterError(f"each of pairs is two different columns; got {pair!r}")
             wanted.append((a, b))
         return given_pairs(codes, schema.domain, wanted, n_jobs)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = tags.input_tags.string = tags.input_tags.categorical = True
-        return tags
-
-    def _density(self) -> TableDensity:
-        check_is_fitted(self, "density_")
-        return self.density_

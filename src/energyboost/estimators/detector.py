@@ -1,6 +1,6 @@
 """A detector of outliers: rows of low energy."""
 
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -9,6 +9,7 @@ from sklearn.base import OutlierMixin
 from energyboost.checks import real
 from energyboost.estimators._base import Boosting
 from energyboost.estimators._inputs import Floats, checked_weight, extends, readable
+from energyboost.sampling.boosted import Boosted
 from energyboost.tables import open_table, take_rows
 
 
@@ -77,7 +78,9 @@ class NRGBoostDetector(OutlierMixin, Boosting):
         made = cls._of(model, contamination=contamination)
         made._set_features()
         if X is None:
-            n_rows = min(len(made.density_.model.pool), 10_000) or 10_000  # as many as start chains of their own
+            n_rows = (
+                min(len(cast(Boosted, made.density_.model).pool), 10_000) or 10_000
+            )  # as many as start chains of their own
             X = made.density_.sample(n_rows, random_state=0, n_jobs=made.n_jobs)
         made.offset_ = made._offset(X, None, share)
         return made

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from energyboost.fitting.config import BoostingConfig
+from energyboost.fitting.config import BoostingConfig, Objective
 from energyboost.fitting.grow import Rows, grow_tree
 from energyboost.fitting.line_search import line_search, log_z_rise, log_z_rise_after, rise_by_chain, standard_error
 from energyboost.kernels.grow import Reference
@@ -79,7 +79,7 @@ def boost(
             grown = grow_tree(energy.columns, rows, _reference(energy, pool), config, for_tree)
         if grown.tree.n_leaves == 1:
             return
-        value = grown.p / grown.q - 1  # [eq:optimal-w]
+        value = leaf_values(config.objective, grown.p, grown.q, len(rows))
         step = config.learning_rate * (line_search(value, grown.p, grown.q) if config.line_search else 1.0)
         tree = grown.tree.with_values(step * value)
         energy.add(tree)
@@ -115,6 +115,19 @@ def boost(
                 acceptance=pool.acceptance,
             ),
         )
+
+
+def leaf_values(
+    objective: Objective, p: npt.NDArray[np.float64], q: npt.NDArray[np.float64], n_rows: int
+) -> npt.NDArray[np.float64]:
+    """What a tree is to add to the energy in each leaf, for a step of 1 [tbl:discbgm].
+
+    Of greedy boosting, the density is to be multiplied by P/Q; a leaf without training rows counts as one with half a
+    row, because a density that is 0 once stays so.
+    """
+    if objective == "newton":
+        return p / q - 1  # [eq:optimal-w]
+    return np.log(np.maximum(p, 0.5 / n_rows) / q)
 
 
 def _reference(energy: Energy, pool: Pool) -> Reference:

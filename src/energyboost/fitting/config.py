@@ -7,6 +7,7 @@ from energyboost.checks import boolean, choice, integer, real
 
 Growth = Literal["best_first", "breadth_first"]
 Refill = Literal["persistent", "restart"]
+Objective = Literal["newton", "greedy_kl", "greedy_chi2"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +28,8 @@ class BoostingConfig:
         Fewest training rows in a leaf; 0 allows leaves that only the model fills.
     feature_fraction : float
         Share of the columns, drawn anew for every leaf, that its split may use.
+    objective : {"newton", "greedy_kl", "greedy_chi2"}
+        What splits and leaf values are made for [tbl:discbgm]: NRGBoost's, or those of greedy multiplicative boosting.
     growth : {"best_first", "breadth_first"}
         Which leaf is split next: the one that gains most, or the oldest.
     line_search : bool
@@ -52,6 +55,7 @@ class BoostingConfig:
     max_ratio: float = 2.0
     min_samples_leaf: int = 0
     feature_fraction: float = 1.0
+    objective: Objective = "newton"
     growth: Growth = "best_first"
     line_search: bool = True
     uniform_mix: float = 0.1
@@ -70,6 +74,7 @@ class BoostingConfig:
             "max_ratio": real("max_ratio", self.max_ratio, 1, open_low=True),
             "min_samples_leaf": integer("min_samples_leaf", self.min_samples_leaf, 0),
             "feature_fraction": real("feature_fraction", self.feature_fraction, 0, 1, open_low=True),
+            "objective": choice("objective", self.objective, get_args(Objective)),
             "growth": choice("growth", self.growth, get_args(Growth)),
             "line_search": boolean("line_search", self.line_search),
             "uniform_mix": real("uniform_mix", self.uniform_mix, 0, 1),

@@ -71,8 +71,16 @@ def grow_tree(
         float(config.max_ratio),
         round(config.min_samples_leaf * rows.unit),
         config.growth == "breadth_first",
+        config.objective == "greedy_kl",
     )
-    growing, n_leaves = grow(columns, rows.codes, rows.weight, reference, limits, _draw_columns(columns, config, rng))
+    growing, n_leaves = grow(
+        columns,
+        rows.codes,
+        rows.weight,
+        reference,
+        limits,
+        draw_columns(columns, config.feature_fraction, config.max_leaves, rng),
+    )
     n_splits = n_leaves - 1
     tree, old = from_splits(
         columns,
@@ -92,13 +100,13 @@ def grow_tree(
     return GrownTree(tree, p / p.sum(), q / q.sum(), pool_leaf)
 
 
-def _draw_columns(columns: Columns, config: BoostingConfig, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
+def draw_columns(columns: Columns, fraction: float, max_leaves: int, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
     """For every leaf that will be looked at, the columns its split may use."""
     splittable = np.flatnonzero(columns.size > 1)
-    n_drawn = max(1, round(config.feature_fraction * len(splittable)))
+    n_drawn = max(1, round(fraction * len(splittable)))
     if n_drawn >= len(splittable):
         return np.empty((0, len(columns.size)), np.bool_)
-    allowed = np.zeros((2 * config.max_leaves, len(columns.size)), np.bool_)
+    allowed = np.zeros((2 * max_leaves, len(columns.size)), np.bool_)
     drawn = np.broadcast_to(np.arange(len(splittable)) < n_drawn, (len(allowed), len(splittable)))
     allowed[:, splittable] = rng.permuted(drawn, axis=1)
     return allowed

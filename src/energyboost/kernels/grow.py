@@ -22,6 +22,7 @@ class Limits(NamedTuple):
     max_ratio: float
     min_samples_leaf: int
     breadth_first: bool
+    by_likelihood: bool  # splits gain by P log(P/Q) [eq:det-kl-split], and not by P²/Q [eq:split]
 
 
 class Reference(NamedTuple):
@@ -119,7 +120,7 @@ def _product(columns, probability, box, total, out):
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _best_threshold(p, q, order, p_all, q_all, scale, limits, best, scratch):
-    """Best cut of one column's codes, taken in the given order, by P²/Q [eq:split]: (gain, cut, Q below it).
+    """Best cut of one column's codes, taken in the given order, by P²/Q or P log(P/Q): (gain, cut, Q below it).
 
     The cut is 0 where nothing beats ``best`` [ssec:regularization says what is refused].
     """
@@ -131,7 +132,7 @@ def _best_threshold(p, q, order, p_all, q_all, scale, limits, best, scratch):
         p_sum += p[k]
         q_sum += q[k]
         p_low[i], q_low[i] = p_sum, q_sum
-    whole = p_all * (p_all / q_all)
+    whole = p_all * np.log(p_all / q_all) if limits.by_likelihood and p_all > 0 else p_all * (p_all / q_all)
     least, few, most = float(limits.min_samples_leaf), q_all * 1e-12, limits.max_ratio
     for i in range(n_cuts):  # without branches, so that it vectorises
         p_high, q_high = p_all - p_low[i], q_all - q_low[i]
@@ -139,7 +140,14 @@ def _best_threshold(p, q, order, p_all, q_all, scale, limits, best, scratch):
         low = p_low[i] / (q_low[i] if q_low[i] > few else 1.0)
         high = p_high / (q_high if q_high > few else 1.0)
         allowed &= (low * scale <= most) & (high * scale <= most)
-        gains[i] = p_low[i] * low + p_high * high - whole if allowed else 0.0
+        gains[i] = (1.0 if limits.by_likelihood else p_low[i] * low + p_high * high - whole) if allowed else 0.0
+    if limits.by_likelihood:
+        for i in range(n_cuts):
+            if gains[i] != 0.0:
+                p_high, q_high = p_all - p_low[i], q_all - q_low[i]
+                low = p_low[i] * np.log(p_low[i] / q_low[i]) if p_low[i] > 0 else 0.0
+                high = p_high * np.log(p_high / q_high) if p_high > 0 else 0.0
+                gains[i] = low + high - whole
     best_cut, best_q = 0, 0.0
     for i in range(n_cuts):
         if gains[i] > best:
@@ -167,7 +175,8 @@ def _order_by_ratio(p, q):
 def _best_split(columns, p, q, p_all, q_all, scale, limits, allowed, mask, scratch):
     """The best split of a leaf: (gain, column, threshold, Q going left); ``mask`` takes the levels going left."""
     none = np.empty(0, np.int64)
-    best, best_column, best_cut, best_q, best_order = MIN_GAIN * p_all * p_all / q_all, -1, 0, 0.0, none
+    least = MIN_GAIN * (p_all if limits.by_likelihood else p_all * p_all / q_all)
+    best, best_column, best_cut, best_q, best_order = least, -1, 0, 0.0, none
     for j in range(columns.size.shape[0]):
         if allowed.shape[0] and not allowed[j]:
             continue
@@ -384,3 +393,71 @@ def grow(columns, codes, weight, reference, limits, allowed):
         _split(columns, codes, weight, pool, tree, opened, leaf, new, spare)
         _count_children(columns, codes, weight, pool, tree, opened, leaf, new)
         fresh[0], fresh[1], n_fresh = leaf, new, 2
+
+
+@njit(nogil=True, cache=True)
+def _random_split(columns, box, uniforms, mask):
+    """A random column of a box, cut in the middle, a coin deciding where the middle lies between: (column, cut, share).
+
+    Of an unordered column, a random half of the levels goes left. Column -1 where no column can be split.
+    """
+    n_columns = columns.size.shape[0]
+    inside = np.zeros(n_columns, np.int64)
+    n_wide = 0
+    for j in range(n_columns):
+        for k in range(columns.start[j], columns.start[j] + columns.size[j]):
+            inside[j] += box[k]
+        n_wide += inside[j] > 1
+    if n_wide == 0:
+        return -1, 0, 0.0
+    place, column = np.int64(uniforms[0] * n_wide), -1
+    for j in range(n_columns):
+        if inside[j] > 1:
+            if place == 0:
+                column = j
+                break
+            place -= 1
+    n, first = inside[column], columns.start[column]
+    n_left = n // 2 + (n % 2 == 1 and uniforms[1] < 0.5)
+    codes, m = np.empty(n, np.int64), 0
+    for k in range(columns.size[column]):
+        if box[first + k]:
+            codes[m] = k
+            m += 1
+    if columns.ordered[column]:
+        return column, codes[n_left], n_left / n
+    mask[:] = 0
+    for i in range(n_left):  # the first cards of a shuffled deck
+        other = i + np.int64(uniforms[2 + i] * (n - i))
+        codes[i], codes[other] = codes[other], codes[i]
+        mask[codes[i] >> 6] |= np.uint64(1) << np.uint64(codes[i] & 63)
+    return column, -1, n_left / n
+
+
+@njit(nogil=True, cache=True)
+def grow_at_random(columns, codes, weight, limits, uniforms):
+    """Grow a tree by random splits in the middle of leaves, the oldest leaf first, whatever the data.
+
+    ``uniforms`` (leaves, 2 + most levels of an unordered column) decide; returns as :func:`grow`.
+    """
+    words = np.int64(1)
+    for j in range(columns.size.shape[0]):
+        if not columns.ordered[j]:
+            words = max(words, (columns.size[j] + 63) >> 6)
+    tree, opened = _start(columns, weight, codes.shape[0], 0, limits, words)
+    spare = np.empty(codes.shape[0], np.int32)
+    queue = np.empty(2 * limits.max_leaves, np.int64)
+    queue[0], n_queued, n_looked, n_leaves = 0, np.int64(1), np.int64(0), np.int64(1)
+    while n_looked < n_queued and n_leaves < limits.max_leaves:
+        leaf = queue[n_looked]
+        column, cut, share = _random_split(columns, opened.box[leaf], uniforms[n_looked], opened.mask[leaf])
+        n_looked += 1
+        if column < 0:
+            continue
+        opened.column[leaf], opened.threshold[leaf] = column, cut
+        opened.reference_left[leaf] = tree.reference[leaf] * share
+        _split(columns, codes, weight, codes[:0], tree, opened, leaf, n_leaves, spare)
+        queue[n_queued], queue[n_queued + 1] = leaf, n_leaves
+        n_queued += 2
+        n_leaves += 1
+    return tree, n_leaves

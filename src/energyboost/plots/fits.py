@@ -1,7 +1,7 @@
 """What a model says of a row, how its training went, and which columns it is about."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from energyboost.plots.canvas import (
     words,
 )
 from energyboost.plots.cells import OTHER, columns_of, edges_of
+from energyboost.sampling.boosted import Boosted
 from energyboost.sampling.moves import dependences
 from energyboost.tables import encode
 from energyboost.tables.frames import Name
@@ -179,7 +180,7 @@ def learning_curve(model: Any, held_out: Any = None, *, axes: Any = None) -> Lea
         raise DataError("the model has no trees: it has learned nothing that could be drawn")
     n_trees, stages, held = np.arange(1, len(gain) + 1), np.empty(0, int), np.empty(0)
     if held_out is not None:
-        energy = model.density_.model.energy
+        energy = cast(Boosted, model.density_.model).energy
         codes = encode(model.schema_, held_out)
         stages = np.unique(np.linspace(1, len(gain), min(MOST_STAGES, len(gain))).astype(int))
         first = energy.score(codes, 0).mean()
@@ -235,7 +236,8 @@ def importance(model: Any, *, most: int = 15, axes: Any = None) -> Importance:
     place = {int(j): k for k, j in enumerate(order)}
     wide = sorted(int(j) for j in shown if density.model.domain.sizes[j] > 1)
     asked = [(a, b) for k, a in enumerate(wide) for b in wide[k + 1 :]]
-    for pair in dependences(density.model.pool, density.model.domain, pairs=asked) if asked else []:
+    pool = cast(Boosted, density.model).pool
+    for pair in dependences(pool, density.model.domain, pairs=asked) if asked else []:
         a, b = (place[j] for j in pair.columns)
         dependence[a, b] = dependence[b, a] = pair.dependence
     n = len(shown)
@@ -331,7 +333,7 @@ def _draw_levels(axes: "Axes", drawn: Distribution) -> None:
 
 def _gains(density: TableDensity) -> Array:
     """Of every column, the share of the variance of all trees over the pool that its splits explain."""
-    model = density.model
+    model = cast(Boosted, density.model)
     gain = np.zeros(len(density.schema.columns))
     for tree in model.energy.trees:
         _add_gains(tree, np.bincount(tree.leaves(model.pool), minlength=tree.n_leaves).astype(float), gain)

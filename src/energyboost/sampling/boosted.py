@@ -1,23 +1,24 @@
 """A trained model with what its chains start from, and what can be asked of it on codes."""
 
 import warnings
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from energyboost.errors import DataError
 from energyboost.model.domain import Domain
 from energyboost.model.energy import Codes, Energy, Floats
+from energyboost.sampling import marginal
 from energyboost.sampling.annealing import LogZ, anneal, batch_size_for
 from energyboost.sampling.diagnostics import MOST_SWEEPS, Diagnostics, Mixing, watch
 from energyboost.sampling.gibbs import sweep
 from energyboost.sampling.moves import SINGLE, Moves
 from energyboost.sampling.pool import first_log_z
-
-Start = Literal["pool", "baseline"]
-Bools = npt.NDArray[np.bool_]
+from energyboost.sampling.protocol import Bools, How, Reduce
 
 BASELINE_SWEEPS = 100
 """From rows that are not of the model yet, as in the paper."""
@@ -27,17 +28,6 @@ LEAST_SWEEPS = 3
 """From pool rows, which are of the model already: they only have to part."""
 LEAST_TO_COMPLETE = 10
 """From cells of pool rows beside the known cells of other rows: they have to come to fit each other."""
-
-
-@dataclass(frozen=True, slots=True)
-class How:
-    """How chains are run; see :meth:`TableDensity.sample`."""
-
-    n_sweeps: int | None = None  # None: as many as are needed
-    start: Start = "pool"
-    temperature: float = 1.0
-    n_trees: int | None = None
-    n_jobs: int | None = 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -173,6 +163,42 @@ class Boosted:
             n_jobs=how.n_jobs,
         )
 
+    def score(self, codes: Codes, n_trees: int | None = None, n_jobs: int | None = 1) -> Floats:
+        """The energy of each row."""
+        return self.energy.score(codes, n_trees, n_jobs)
+
+    def conditional(self, codes: Codes, column: int, n_trees: int | None = None, n_jobs: int | None = 1) -> Floats:
+        """Probabilities of every code of a column given all other cells."""
+        return self.energy.conditional(codes, column, n_trees, n_jobs)
+
+    def staged_conditional(
+        self,
+        codes: Codes,
+        known: Bools,
+        column: int,
+        stages: Sequence[int],
+        reduce: Reduce,
+        n_jobs: int | None = 1,
+    ) -> Iterator[npt.NDArray[Any]]:
+        """See :func:`marginal.staged_conditional`."""
+        return marginal.staged_conditional(self, codes, known, column, stages, reduce, n_jobs)
+
+    def gaps(
+        self, codes: Codes, known: Bools, reduces: Sequence[Reduce], n_jobs: int | None = 1
+    ) -> dict[int, npt.NDArray[Any]]:
+        """See :func:`marginal.gaps`."""
+        return marginal.gaps(self, codes, known, reduces, n_jobs)
+
+    def joint(
+        self, codes: Codes, known: Bools, columns: Sequence[int], n_trees: int | None = None, n_jobs: int | None = 1
+    ) -> Floats:
+        """See :func:`marginal.joint`."""
+        return marginal.joint(self, codes, known, columns, n_trees, n_jobs)
+
+    def n_combinations(self, known: Bools, columns: Sequence[int]) -> Floats:
+        """Of the columns asked for and of those that are not known: all are summed over."""
+        return marginal.n_combinations(self, known, columns)
+
     def log_z(self, n_trees: int | None = None, *, n_jobs: int | None = 1) -> LogZ:
         """The log Z that log-densities use, with its standard error.
 
@@ -209,6 +235,8 @@ class Boosted:
 
     def diagnostics(self, *, n_jobs: int | None = 1) -> Diagnostics:
         """How well chains mix along every column, and how well log Z is known."""
+        if not len(self.pool):
+            raise DataError("a model without trees has no chains to look at: its rows are drawn independently")
         chains = self.pool[:32].copy()
         began = perf_counter()
         sweep(self.energy, chains, 16, np.random.SeedSequence(0), moves=self.moves, block_size=4)

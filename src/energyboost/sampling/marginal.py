@@ -5,15 +5,16 @@ the known cells: conditional distributions are averaged over their states, and t
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from energyboost.model.energy import Codes, Floats
+from energyboost.model.domain import Domain
+from energyboost.model.energy import Codes, Energy, Floats
 from energyboost.parallel import map_blocks, row_blocks
-from energyboost.sampling.boosted import Bools, Boosted, How
+from energyboost.sampling.protocol import Bools, How, Reduce
 
 MOST_CELLS = 1 << 22
 """Codes of a column times those of an unknown one, up to which this is summed out."""
@@ -25,14 +26,31 @@ N_KEPT = 8
 """States of a chain that are used."""
 STATES_AT_ONCE = 1 << 17
 
-Reduce = Callable[[Floats], npt.NDArray[Any]]
-"""From the probabilities of a block of rows (n_rows, n_chains, n_codes), one chain where exact, to what is wanted."""
 Part = tuple[npt.NDArray[np.int64], npt.NDArray[Any]]
 """Some rows, and what was found of them."""
 
 
+class Chained(Protocol):
+    """A model whose rows come from chains."""
+
+    @property
+    def energy(self) -> Energy:
+        """The unnormalised log-probability of a row of codes."""
+
+    @property
+    def domain(self) -> Domain:
+        """The space of the rows."""
+
+    @property
+    def n_trees(self) -> int:
+        """Number of trees."""
+
+    def states(self, codes: Codes, free: Bools, n_kept: int, seed: np.random.SeedSequence, how: How) -> Codes:
+        """States of one chain per row along its ``free`` columns, (n_rows, n_kept, n_columns)."""
+
+
 def staged_conditional(
-    model: Boosted,
+    model: Chained,
     codes: Codes,
     known: Bools,
     column: int,
@@ -74,7 +92,7 @@ def staged_conditional(
 
 
 def gaps(
-    model: Boosted, codes: Codes, known: Bools, reduces: Sequence[Reduce], n_jobs: int | None = 1
+    model: Chained, codes: Codes, known: Bools, reduces: Sequence[Reduce], n_jobs: int | None = 1
 ) -> dict[int, npt.NDArray[Any]]:
     """For every column with gaps, what ``reduces[column]`` makes of its distribution in the rows that do not know it.
 
@@ -109,7 +127,7 @@ def _in_order(parts: Sequence[Part], n_rows: int) -> npt.NDArray[Any]:
     return out
 
 
-def _sum_out_one(model: Boosted, codes: Codes, column: int, gap: int, reduce: Reduce, how: How) -> npt.NDArray[Any]:
+def _sum_out_one(model: Chained, codes: Codes, column: int, gap: int, reduce: Reduce, how: How) -> npt.NDArray[Any]:
     """Sum over all codes of one more column, exactly."""
 
     def run(rows: slice) -> npt.NDArray[Any]:
@@ -124,7 +142,7 @@ def _sum_out_one(model: Boosted, codes: Codes, column: int, gap: int, reduce: Re
 
 
 def _average(
-    model: Boosted, codes: Codes, free: Bools, columns: Sequence[int], reduces: Sequence[Reduce], how: How
+    model: Chained, codes: Codes, free: Bools, columns: Sequence[int], reduces: Sequence[Reduce], how: How
 ) -> Iterator[tuple[npt.NDArray[np.int64], list[npt.NDArray[Any]]]]:
     """Average conditional distributions over chains along the free cells, block by block of rows.
 
@@ -158,7 +176,7 @@ def _average(
         yield inside, found
 
 
-def _over_states(model: Boosted, states: Codes, column: int, n_chains: int, how: How) -> Floats:
+def _over_states(model: Chained, states: Codes, column: int, n_chains: int, how: How) -> Floats:
     """The mean over the states of each chain (n_rows, n_states, n_columns) of the conditional of a column."""
     n_rows, n_states, n_columns = states.shape
     size = int(model.energy.columns.size[column])
@@ -171,7 +189,7 @@ def _over_states(model: Boosted, states: Codes, column: int, n_chains: int, how:
 
 
 def joint(
-    model: Boosted,
+    model: Chained,
     codes: Codes,
     known: Bools,
     columns: Sequence[int],
@@ -195,7 +213,7 @@ def joint(
     return out
 
 
-def n_combinations(model: Boosted, known: Bools, columns: Sequence[int]) -> npt.NDArray[np.float64]:
+def n_combinations(model: Chained, known: Bools, columns: Sequence[int]) -> npt.NDArray[np.float64]:
     """How many combinations of codes :func:`joint` looks at for each row."""
     log_size: Floats = np.log(model.energy.columns.size)
     unknown = ~known
@@ -203,7 +221,7 @@ def n_combinations(model: Boosted, known: Bools, columns: Sequence[int]) -> npt.
     return np.asarray(np.exp(unknown @ log_size))
 
 
-def _table(model: Boosted, row: Codes, columns: Sequence[int], n_trees: int | None) -> Floats:
+def _table(model: Chained, row: Codes, columns: Sequence[int], n_trees: int | None) -> Floats:
     """The probability of every combination of codes of some columns, given the other cells of one row."""
     energy = model.energy
     sizes = [int(energy.columns.size[j]) for j in columns]
