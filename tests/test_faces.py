@@ -335,8 +335,7 @@ def test_every_face_can_be_put_on_a_fitted_model(detector):
     pd.testing.assert_frame_equal(imputer.transform(gappy()), model.impute(gappy(), kind="median"))
     assert found.offset_ == detector.offset_
     own = NRGBoostDetector.from_fitted(model, contamination=0.05)
-    fresh = model.sample(2000, n_sweeps=50, random_state=1)  # far from the rows that set the offset
-    assert (own.predict(fresh) == -1).mean() == pytest.approx(0.05, abs=0.02)
+    assert (own.predict(model.sample(5000, random_state=1)) == -1).mean() == pytest.approx(0.05, abs=0.02)
 
 
 def test_a_face_that_does_not_fit_the_column_says_which_does():
@@ -406,9 +405,7 @@ def test_weights_of_any_unit_move_the_model():
     weight = np.where(TABLE["kind"] == "a", 0.001, 0.1)
     model = NRGBoostClassifier(**SMALL).fit(X, TABLE["kind"], sample_weight=weight)
     plain = NRGBoostClassifier(**SMALL).fit(X, TABLE["kind"])
-    # a hundredth of the weight: where the two classes are possible, "a" becomes less likely
-    odds = [np.log(p / (1 - p)) for p in (face.predict_proba(NEW_X)[:, 0] for face in (model, plain))]
-    assert np.median(odds[0] - odds[1]) < -0.5
+    assert model.predict_proba(NEW_X)[:, 0].mean() < 0.5 * plain.predict_proba(NEW_X)[:, 0].mean()
 
 
 def test_a_class_of_no_weight_is_no_class():
